@@ -1,0 +1,19 @@
+import { appendFileSync } from 'node:fs';
+
+/**
+ * A named place where a crash must lose nothing. A no-op, unless the environment says otherwise:
+ * `SLUICE_FAULT=<name>[:<n>]` kills the process at the n-th passage (default 1) as `kill -9` would, and
+ * `SLUICE_FAULT_LOG=<file>` records every passage, so that a test knows how many there are to sweep.
+ */
+export function faultPoint(name: string): void {
+  const log = process.env.SLUICE_FAULT_LOG;
+  if (log !== undefined) appendFileSync(log, `${name}\n`);
+  const armed = process.env.SLUICE_FAULT;
+  if (armed === undefined) return;
+  const [wanted, nth = '1'] = armed.split(':');
+  if (wanted !== name && wanted !== '*') return;
+  passages += 1;
+  if (passages >= Number(nth)) process.kill(process.pid, 'SIGKILL');
+}
+
+let passages = 0;

@@ -1,0 +1,121 @@
+import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { SluiceError } from '../errors/error.ts';
+
+export interface TlsMaterial {
+  /** PEM, the leaf first. */
+  readonly cert: string;
+  readonly key: string;
+  /** PEM of the authorities whose client certificates are accepted; none are asked for where it is absent. */
+  readonly clientCa?: string;
+}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+export interface ServeOptions {
+  readonly address: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly handler: Handler;
+  /** Absent: plain HTTP, for loopback only. */
+  readonly tls?: TlsMaterial;
+  /** Milliseconds within which the head of a request must have arrived. Default 20 000. */
+  readonly headersTimeoutMs?: number;
+}
+
+export interface RunningServer {
+  readonly address: string;
+  readonly port: number;
+  /** Later handshakes use the new pair; connections that stand go on undisturbed. */
+  reload(tls: TlsMaterial): void;
+  /** Takes no more connections, waits `graceMs` for those that work, then cuts them. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Starts a server. A handler that throws answers 500 and the server goes on. */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    Promise.resolve()
+      .then(() => options.handler(request, response))
+      .catch((error: unknown) => {
+        if (!response.headersSent) {
+          response.writeHead(500, { 'content-type': 'text/plain' });
+          response.end(`internal error: ${(error as Error).message}\n`);
+        } else {
+          response.destroy();
+        }
+      });
+  };
+  const limits = {
+    headersTimeout: options.headersTimeoutMs ?? 20_000,
+    requestTimeout: 0, // Uploads and watches last; what stalls is cut by the handler that knows what moves.
+    keepAliveTimeout: 15_000,
+    maxHeaderSize: 32 * 1024,
+  };
+  const server =
+    options.tls === undefined
+      ? createPlainServer(limits, listener)
+      : createTlsServer({ ...limits, ...secureOptions(options.tls) }, listener);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    socket.setNoDelay(true);
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', () => {}); // A foreign client's failed handshake is its own affair.
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const at = `${options.address}:${options.port}`;
+      reject(
+        error.code === 'EADDRINUSE'
+          ? new SluiceError('Conflict', `the address ${at} is taken by another program`, {
+              cause: error,
+              next: 'End that program, or choose another address.',
+            })
+          : error,
+      );
+    });
+    server.listen(options.port, options.address, resolve);
+  });
+  const bound = server.address() as AddressInfo;
+  return {
+    address: bound.address,
+    port: bound.port,
+    reload: (tls) => (server as TlsServer).setSecureContext(secureOptions(tls)),
+    close: (graceMs = 1000) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          for (const socket of sockets) socket.destroy();
+        }, graceMs);
+        server.close(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+function secureOptions(tls: TlsMaterial) {
+  return {
+    cert: tls.cert,
+    key: tls.key,
+    minVersion: 'TLSv1.2' as const,
+    ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa, requestCert: true, rejectUnauthorized: false }),
+  };
+}
+
+/** Reads a whole body. Errors: InputTooLarge past `bytesMax`. */
+export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length;
+    if (size > bytesMax) {
+      throw new SluiceError('InputTooLarge', `the request body is larger than ${bytesMax} bytes`);
+    }
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}
