@@ -1,0 +1,98 @@
+import type { Command } from 'commander';
+
+/** A command as the top-level help shows it; its own module is loaded only when it is called. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  readonly group: 'Prepare' | 'Bring in' | 'Update' | 'Nodes' | 'Run' | 'Help';
+  /** The module's `command` gets the table: completion speaks of every command. */
+  readonly load: () => Promise<{ command: (table: readonly CommandEntry[]) => Command }>;
+}
+
+/** Every command of the program, in the order in which the help shows them. */
+export const commandTable: readonly CommandEntry[] = [
+  {
+    name: 'bundle',
+    summary: 'Build, sign, inspect and verify the bundle that travels on a disk',
+    group: 'Prepare',
+    load: () => import('./bundle.ts'),
+  },
+  {
+    name: 'payload',
+    summary: 'Build and inspect a release payload image',
+    group: 'Prepare',
+    load: () => import('./payload.ts'),
+  },
+  {
+    name: 'media',
+    summary: 'Attach a disk, image file or directory that carries bundles to a node',
+    group: 'Bring in',
+    load: () => import('./media.ts'),
+  },
+  {
+    name: 'release',
+    summary: 'Copy releases to the control-plane nodes, watch them, remove them',
+    group: 'Bring in',
+    load: () => import('./release.ts'),
+  },
+  {
+    name: 'preflight',
+    summary: "Run a target release's own checks against this cluster, read-only",
+    group: 'Update',
+    load: () => import('./preflight.ts'),
+  },
+  {
+    name: 'upgrade',
+    summary: 'Update the cluster, see what it waits for, or why it is refused',
+    group: 'Update',
+    load: () => import('./upgrade.ts'),
+  },
+  {
+    name: 'window',
+    summary: 'Open and close the window in which nodes may reboot',
+    group: 'Nodes',
+    load: () => import('./window.ts'),
+  },
+  {
+    name: 'node',
+    summary: 'Run a node agent; see why a node does not reboot yet',
+    group: 'Nodes',
+    load: () => import('./node.ts'),
+  },
+  {
+    name: 'lock',
+    summary: 'See and release the reboot slots of the fleet lock',
+    group: 'Nodes',
+    load: () => import('./lock.ts'),
+  },
+  {
+    name: 'up',
+    summary: 'Run a whole cluster on this machine, to rehearse an update',
+    group: 'Run',
+    load: () => import('./up.ts'),
+  },
+  {
+    name: 'apiserver',
+    summary: 'Run the embedded Kubernetes API',
+    group: 'Run',
+    load: () => import('./apiserver.ts'),
+  },
+  {
+    name: 'controller',
+    summary: 'Run the controllers of releases, preflights and updates',
+    group: 'Run',
+    load: () => import('./controller.ts'),
+  },
+  {
+    name: 'registry',
+    summary: "Serve a node's store and its verified media",
+    group: 'Run',
+    load: () => import('./registry.ts'),
+  },
+  {
+    name: 'completion',
+    summary: 'Print the completion script of bash, zsh or fish',
+    group: 'Help',
+    load: () => import('./completion.ts'),
+  },
+];

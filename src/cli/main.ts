@@ -1,0 +1,70 @@
+import { styleText } from 'node:util';
+import { type CommandEntry, commandTable } from './commands.ts';
+import { programVersion } from './version.ts';
+
+const examples = `Examples:
+  sluice bundle verify /media/usb --key sluice.pub      Is this disk whole, and by whom is it signed?
+  sluice media attach /media/usb --node master-0        Let the cluster see it
+  sluice upgrade --to 1.1.0 --dry-run                   Would the update work? Nothing is changed
+  sluice release add 1.1.0                              Copy it to every control-plane node
+  sluice upgrade --to 1.1.0                             Update
+  sluice node why master-0                              Why does this node not reboot yet?`;
+
+/** The top-level help, from the table alone: no command's module is loaded for it. */
+function topHelp(): string {
+  const bold = (text: string) => styleText('bold', text, { stream: process.stdout });
+  const width = Math.max(...commandTable.map((entry) => entry.name.length)) + 2;
+  const groups = new Map<string, CommandEntry[]>();
+  for (const entry of commandTable) groups.set(entry.group, [...(groups.get(entry.group) ?? []), entry]);
+  const sections = [...groups].map(
+    ([group, entries]) =>
+      `${bold(`${group}:`)}\n${entries.map((entry) => `  ${entry.name.padEnd(width)}${entry.summary}`).join('\n')}`,
+  );
+  return [
+    'Sluice updates clusters that have no internet: a signed release comes on a disk, is checked against this',
+    'cluster, copied to its nodes, and each node reboots into it only when its owners allow.',
+    '',
+    `${bold('Usage:')} sluice <command> [options]      sluice <command> --help`,
+    '',
+    sections.join('\n\n'),
+    '',
+    examples,
+    '',
+    'Exit codes: 0 done, 1 failed, 2 usage, 3 blocked by a finding, 5 could not be completed, 6 verification failed.',
+    '',
+  ].join('\n');
+}
+
+async function main(argv: string[]): Promise<number> {
+  let [name, ...rest] = argv;
+  if (name === undefined || name === '--help' || name === '-h') {
+    process.stdout.write(topHelp());
+    return name === undefined ? 2 : 0;
+  }
+  if (name === '--version' || name === '-V' || name === 'version') {
+    process.stdout.write(`sluice ${programVersion()}\n`);
+    return 0;
+  }
+  if (name === 'help') {
+    [name, ...rest] = [...rest, '--help'];
+    if (name === '--help' || name === undefined) {
+      process.stdout.write(topHelp());
+      return 0;
+    }
+  }
+  const entry = commandTable.find((candidate) => candidate.name === name);
+  if (entry === undefined) {
+    process.stderr.write(`error: there is no command '${name}'${nearest(name)}\nSee: sluice --help\n`);
+    return 2;
+  }
+  const { runCommand } = await import('./run.ts');
+  return await runCommand(entry, rest, commandTable);
+}
+
+/** A hint at the command that was probably meant. */
+function nearest(word: string): string {
+  const start = commandTable.find((entry) => entry.name.startsWith(word.slice(0, 3)));
+  return start === undefined ? '' : `; did you mean '${start.name}'?`;
+}
+
+process.exitCode = await main(process.argv.slice(2));

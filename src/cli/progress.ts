@@ -1,0 +1,80 @@
+import { humanBytes, humanDuration } from './output.ts';
+
+export interface ProgressRow {
+  /** What moves, for instance a node's name. */
+  readonly label: string;
+  readonly done: number;
+  readonly total: number;
+  /** Bytes a second, where known. */
+  readonly rate?: number;
+  /** A word instead of rate and time left: `waiting`, `verified`. */
+  readonly state?: string;
+}
+
+export interface Progress {
+  /** Shows the rows as they stand now. */
+  update(rows: readonly ProgressRow[]): void;
+  /** Leaves the last state on the screen and gives the line back. */
+  end(): void;
+}
+
+/**
+ * Progress on standard error: bars that redraw in place on a terminal; elsewhere one plain line a row, at most
+ * every `plainIntervalMs` (default 5000) and when a row ends, so that a log stays readable.
+ */
+export function createProgress(
+  options: { stream?: NodeJS.WriteStream; plainIntervalMs?: number; now?: () => number } = {},
+): Progress {
+  const stream = options.stream ?? process.stderr;
+  const now = options.now ?? Date.now;
+  if (!stream.isTTY) return plainProgress(stream, now, options.plainIntervalMs ?? 5000);
+  let drawn = 0;
+  return {
+    update(rows) {
+      const label = Math.max(...rows.map((row) => row.label.length), 0);
+      const lines = rows.map((row) => barLine(row, label, stream.columns ?? 80));
+      stream.write(
+        `${drawn > 0 ? `\u001b[${drawn}A` : ''}${lines.map((line) => `\u001b[2K${line}\n`).join('')}`,
+      );
+      drawn = lines.length;
+    },
+    end() {
+      drawn = 0;
+    },
+  };
+}
+
+function plainProgress(stream: NodeJS.WriteStream, now: () => number, intervalMs: number): Progress {
+  let last = Number.NEGATIVE_INFINITY;
+  const ended = new Set<string>();
+  return {
+    update(rows) {
+      const due = now() - last >= intervalMs;
+      for (const row of rows) {
+        const whole = row.total > 0 && row.done >= row.total;
+        if (whole ? ended.has(row.label) : !due) continue;
+        if (whole) ended.add(row.label);
+        stream.write(`${row.label}: ${facts(row)}\n`);
+      }
+      if (due) last = now();
+    },
+    end() {},
+  };
+}
+
+function barLine(row: ProgressRow, labelWidth: number, columns: number): string {
+  const text = facts(row);
+  const width = Math.max(10, Math.min(40, columns - labelWidth - text.length - 6));
+  const share = row.total > 0 ? Math.min(1, row.done / row.total) : 0;
+  const filled = Math.floor(share * width);
+  return `${row.label.padEnd(labelWidth)}  ${'█'.repeat(filled)}${'░'.repeat(width - filled)}  ${text}`;
+}
+
+function facts(row: ProgressRow): string {
+  const percent = row.total > 0 ? `${Math.floor((Math.min(row.done, row.total) / row.total) * 100)}%` : '–';
+  const amount = `${percent.padStart(4)}  ${humanBytes(row.done)} of ${humanBytes(row.total)}`;
+  if (row.state !== undefined) return `${amount}  ${row.state}`;
+  if (row.rate === undefined || row.rate <= 0 || row.done >= row.total) return amount;
+  const left = ((row.total - row.done) / row.rate) * 1000;
+  return `${amount}  ${humanBytes(row.rate)}/s  ${humanDuration(left)} left`;
+}

@@ -1,0 +1,55 @@
+import { CommanderError } from 'commander';
+import { errorTable, messageOf, SluiceError } from '../errors/error.ts';
+import type { CommandEntry } from './commands.ts';
+
+/**
+ * Loads a command, runs it and turns whatever it throws into one plain message and an exit code. A command that
+ * ends with an exit code of its own (3: blocked) sets `process.exitCode`.
+ */
+export async function runCommand(
+  entry: CommandEntry,
+  args: readonly string[],
+  table: readonly CommandEntry[],
+): Promise<number> {
+  // A reader that went away (`| head`) is no error of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+  });
+  try {
+    const { command } = await entry.load();
+    const root = command(table);
+    root.name(`sluice ${entry.name}`);
+    forEachCommand(root, (each) => {
+      each.exitOverride().showHelpAfterError('Add --help to see what it takes.').allowExcessArguments(false);
+      each.configureHelp({ helpWidth: process.stdout.columns ?? 110 });
+    });
+    await root.parseAsync([...args], { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    return report(error);
+  }
+}
+
+type CommandLike = import('commander').Command;
+
+function forEachCommand(command: CommandLike, visit: (command: CommandLike) => void): void {
+  visit(command);
+  for (const child of command.commands) forEachCommand(child, visit);
+}
+
+/** Prints what went wrong and what to do; the exit code that belongs to it. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.code === 'commander.help') return 2; // Called without a subcommand: the help was printed.
+    return error.exitCode === 0 ? 0 : 2;
+  }
+  if (error instanceof SluiceError) {
+    process.stderr.write(`error: ${error.message}\n${error.next === '' ? '' : `  next: ${error.next}\n`}`);
+    if (process.env.SLUICE_LOG === 'debug') process.stderr.write(`${error.stack}\n`);
+    return errorTable[error.code].exit;
+  }
+  const detail =
+    process.env.SLUICE_LOG === 'debug' && error instanceof Error ? error.stack : messageOf(error);
+  process.stderr.write(`error: ${detail}\n  next: ${errorTable.Internal.next}\n`);
+  return 1;
+}

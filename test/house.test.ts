@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { test } from 'node:test';
+import { errorTable } from '../src/errors/error.ts';
+import { repository } from './tier.ts';
+
+/** The rooms from the top down; an import may only go down (docs/architecture.md shows the same list). */
+const rooms = readFileSync(join(repository, 'docs', 'architecture.md'), 'utf8')
+  .split('\n')
+  .flatMap((line) => /^\| `src\/([a-z]+)\/` \|/.exec(line)?.[1] ?? []);
+
+const sources = globSync('src/**/*.ts', { cwd: repository });
+
+test('every folder below src is a room of the architecture page, and the other way round', () => {
+  const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name);
+  assert.deepEqual(folders.sort(), [...rooms].sort());
+});
+
+test('every room says what it is for and what it may import', () => {
+  for (const room of rooms) {
+    const path = join(repository, 'src', room, 'README.md');
+    assert.ok(existsSync(path), `src/${room} has no README.md`);
+    assert.match(readFileSync(path, 'utf8'), /May import:/i, `src/${room}/README.md does not say what it may import`);
+  }
+});
+
+test('imports go only down', () => {
+  let checked = 0;
+  for (const file of sources) {
+    if (file.endsWith('.test.ts')) continue;
+    const room = file.split('/')[1] ?? '';
+    for (const target of importsOf(join(repository, file))) {
+      if (!target.startsWith('.')) continue;
+      const path = relative(repository, resolve(dirname(join(repository, file)), target));
+      const other = path.split('/')[1] ?? '';
+      assert.ok(path.startsWith('src/'), `${file} imports ${path}, which is outside src`);
+      assert.ok(
+        rooms.indexOf(other) >= rooms.indexOf(room),
+        `${file} imports ${path}: ${other}/ lies above ${room}/`,
+      );
+      checked += 1;
+    }
+  }
+  assert.ok(checked > 100, `only ${checked} imports were looked at`);
+});
+
+test('no file is called utils, helpers, common or types', () => {
+  for (const file of sources) assert.doesNotMatch(file, /\/(utils?|helpers?|common|types)\.ts$/, file);
+});
+
+test('files can be held in mind', () => {
+  for (const file of sources) {
+    if (file.endsWith('.test.ts') || file === 'src/api/resources.ts') continue;
+    const lines = readFileSync(join(repository, file), 'utf8').split('\n').length;
+    assert.ok(lines <= 500, `${file} has ${lines} lines`);
+  }
+});
+
+test('docs/errors.md and the table of errors are equal', () => {
+  const page = readFileSync(join(repository, 'docs', 'errors.md'), 'utf8');
+  const rows = new Map(
+    [...page.matchAll(/^\| `(\w+)` \| (\d) \| (\d+) \| (.*?) \| (.*?) \|$/gm)].map((match) => [match[1], match.slice(2)]),
+  );
+  const wanted = Object.entries(errorTable).map(([code, row]) => [
+    code,
+    [String(row.exit), String(row.http), row.meaning, row.next],
+  ]);
+  assert.deepEqual([...rows].sort(), wanted.sort());
+});
+
+function importsOf(path: string): string[] {
+  const text = readFileSync(path, 'utf8');
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+}
