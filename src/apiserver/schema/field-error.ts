@@ -1,0 +1,133 @@
+import type { JsonValue } from './json.ts';
+
+/** The reasons of `metav1.StatusCause` (k8s.io/apimachinery, field.ErrorType). */
+export type FieldErrorType =
+  | 'FieldValueNotFound'
+  | 'FieldValueRequired'
+  | 'FieldValueDuplicate'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTypeInvalid';
+
+/** One thing that is wrong with one field of an object; `field` is a path such as `spec.ports[0].name`. */
+export interface FieldError {
+  readonly type: FieldErrorType;
+  readonly field: string;
+  readonly value?: JsonValue | undefined;
+  readonly detail: string;
+}
+
+const words: Record<FieldErrorType, string> = {
+  FieldValueNotFound: 'Not found',
+  FieldValueRequired: 'Required value',
+  FieldValueDuplicate: 'Duplicate value',
+  FieldValueInvalid: 'Invalid value',
+  FieldValueNotSupported: 'Unsupported value',
+  FieldValueForbidden: 'Forbidden',
+  FieldValueTooLong: 'Too long',
+  FieldValueTooMany: 'Too many',
+  FieldValueTypeInvalid: 'Invalid value',
+};
+
+/** Longest rendering of a bad value in a message, in characters; the rest is left out. */
+const renderedValueMax = 1024;
+
+/** The message without the field (`Required value: …`), as field.Error.ErrorBody of apimachinery. */
+export function errorBody(error: FieldError): string {
+  const word = words[error.type];
+  const shown = showsValue(error) ? `${word}: ${render(error.value)}` : word;
+  return error.detail === '' ? shown : `${shown}: ${error.detail}`;
+}
+
+function showsValue(error: FieldError): boolean {
+  switch (error.type) {
+    case 'FieldValueRequired':
+    case 'FieldValueForbidden':
+    case 'FieldValueTooLong':
+      return false;
+    default:
+      return true;
+  }
+}
+
+function render(value: JsonValue | undefined): string {
+  const text = value === undefined ? 'null' : JSON.stringify(value);
+  return text.length > renderedValueMax ? `${text.slice(0, renderedValueMax)}…` : text;
+}
+
+/** One error as people read it: `spec.replicas: Invalid value: -1: must be …`. */
+export function errorText(error: FieldError): string {
+  return `${error.field === '' ? '<nil>' : error.field}: ${errorBody(error)}`;
+}
+
+/** All errors in one text, as apimachinery's Aggregate: one alone, several in brackets, repeats once. */
+export function aggregateText(errors: readonly FieldError[]): string {
+  const texts = [...new Set(errors.map(errorText))];
+  return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
+}
+
+/** The message of a 422 Status: `Pod "x" is invalid: …`; `kind` may carry its group (`Job.batch`). */
+export function invalidMessage(kind: string, name: string, errors: readonly FieldError[]): string {
+  return `${kind} ${JSON.stringify(name)} is invalid: ${aggregateText(errors)}`;
+}
+
+/** `details.causes` of a 422 Status. */
+export function statusCauses(
+  errors: readonly FieldError[],
+): { reason: string; message: string; field: string }[] {
+  return errors.map((error) => ({ reason: error.type, message: errorBody(error), field: error.field }));
+}
+
+export function required(field: string, detail = ''): FieldError {
+  return { type: 'FieldValueRequired', field, detail };
+}
+
+export function invalid(field: string, value: JsonValue | undefined, detail: string): FieldError {
+  return { type: 'FieldValueInvalid', field, value, detail };
+}
+
+export function typeInvalid(field: string, value: JsonValue | undefined, detail: string): FieldError {
+  return { type: 'FieldValueTypeInvalid', field, value, detail };
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return { type: 'FieldValueForbidden', field, detail };
+}
+
+export function duplicate(field: string, value: JsonValue): FieldError {
+  return { type: 'FieldValueDuplicate', field, value, detail: '' };
+}
+
+export function tooLong(field: string, detail: string): FieldError {
+  return { type: 'FieldValueTooLong', field, detail };
+}
+
+export function tooMany(field: string, value: number, max: number): FieldError {
+  return {
+    type: 'FieldValueTooMany',
+    field,
+    value,
+    detail: `must have at most ${max} items`,
+  };
+}
+
+export function notSupported(field: string, value: JsonValue, allowed: readonly JsonValue[]): FieldError {
+  const list = allowed.map((entry) => JSON.stringify(entry)).join(', ');
+  return { type: 'FieldValueNotSupported', field, value, detail: `supported values: ${list}` };
+}
+
+/** `base.name`, or `base[key]` where the name is no plain identifier path segment. */
+export function childPath(base: string, name: string): string {
+  return base === '' ? name : `${base}.${name}`;
+}
+
+export function indexPath(base: string, index: number): string {
+  return `${base}[${index}]`;
+}
+
+export function keyPath(base: string, key: string): string {
+  return `${base}[${key}]`;
+}
