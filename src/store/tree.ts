@@ -1,0 +1,134 @@
+import { constants, type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { SluiceError, systemCode } from '../errors/error.ts';
+
+/**
+ * Read-only files below a root, whatever carries them: a directory, an ISO image, a mounted disk.
+ * Paths are relative, of plain components with '/' between them ('docker/registry/v2'); '' is the root.
+ */
+export interface Tree {
+  /** For messages: '/run/media/x', 'x.iso'. */
+  readonly label: string;
+  /** Undefined where there is no such regular file. Errors: MediaLost, MediaUnreadable. */
+  open(path: string): Promise<TreeFile | undefined>;
+  /** Unsorted; empty where there is no such directory. */
+  list(path: string): Promise<TreeEntry[]>;
+  close(): Promise<void>;
+}
+
+export interface TreeEntry {
+  readonly name: string;
+  readonly directory: boolean;
+}
+
+export interface TreeFile {
+  /** Bytes when it was opened. */
+  readonly size: number;
+  /** When it was last changed, milliseconds; 0 where the carrier does not know. */
+  readonly modifiedMs?: number;
+  /**
+   * Up to `length` bytes from `offset` on; fewer only at the end of the file.
+   * @param into where to read to, at least `length` bytes; an implementation may answer another buffer.
+   */
+  read(offset: number, length: number, into?: Uint8Array): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/** Whether a path is one that a tree may be asked for: nothing that climbs or starts at the root. */
+export function isTreePath(path: string): boolean {
+  if (path.includes('\0') || path.includes('\\')) return false;
+  return path === '' || path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+}
+
+/** The files below a directory. What a link points at outside of it is not there. */
+export function directoryTree(root: string): Tree {
+  let realRoot: Promise<string> | undefined;
+  const rootPath = () => (realRoot ??= realpath(root));
+  return {
+    label: root,
+    async open(path) {
+      if (!isTreePath(path) || path === '') return undefined;
+      let handle: FileHandle;
+      try {
+        // Not blocking, so that a FIFO planted on foreign media cannot hold us.
+        handle = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK);
+      } catch (error) {
+        if (isAbsent(error)) return undefined;
+        throw lost(root, path, error);
+      }
+      try {
+        const facts = await handle.stat();
+        if (!facts.isFile() || !(await isInside(handle, await rootPath()))) {
+          await handle.close();
+          return undefined;
+        }
+        return treeFile(handle, { size: facts.size, modifiedMs: facts.mtimeMs }, (error) =>
+          lost(root, path, error),
+        );
+      } catch (error) {
+        await handle.close().catch(() => {});
+        throw lost(root, path, error);
+      }
+    },
+    async list(path) {
+      if (!isTreePath(path)) return [];
+      try {
+        const directory = await realpath(join(root, path));
+        const top = await rootPath();
+        if (directory !== top && !directory.startsWith(`${top}${sep}`)) return [];
+        const entries = await readdir(directory, { withFileTypes: true });
+        return entries.map((entry) => ({ name: entry.name, directory: entry.isDirectory() }));
+      } catch (error) {
+        if (isAbsent(error)) return [];
+        throw lost(root, path, error);
+      }
+    },
+    async close() {},
+  };
+}
+
+function treeFile(
+  handle: FileHandle,
+  facts: { size: number; modifiedMs: number },
+  onError: (error: unknown) => unknown,
+): TreeFile {
+  return {
+    ...facts,
+    async read(offset, length, into) {
+      const buffer = into ?? Buffer.allocUnsafe(length);
+      let done = 0;
+      try {
+        while (done < length) {
+          const { bytesRead } = await handle.read(buffer, done, length - done, offset + done);
+          if (bytesRead === 0) break;
+          done += bytesRead;
+        }
+      } catch (error) {
+        throw onError(error);
+      }
+      return buffer.subarray(0, done);
+    },
+    close: () => handle.close(),
+  };
+}
+
+/** Whether what was opened lies below `root`, whatever links led there: asked of the open file, so without a race. */
+async function isInside(handle: FileHandle, root: string): Promise<boolean> {
+  const real = await readlink(`/proc/self/fd/${handle.fd}`);
+  return real.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
+}
+
+function isAbsent(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
+}
+
+function lost(root: string, path: string, error: unknown): unknown {
+  if (error instanceof SluiceError) return error;
+  // What a drive answers when the disk in it is gone or cannot be read.
+  if (['EIO', 'ENODEV', 'ENXIO', 'ESTALE', 'ENOMEDIUM'].includes(systemCode(error) ?? '')) {
+    return new SluiceError('MediaLost', `${root} cannot be read any more (${systemCode(error)} at ${path})`, {
+      cause: error,
+    });
+  }
+  return error;
+}
