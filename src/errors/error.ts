@@ -128,6 +128,12 @@ export const errorTable = {
     meaning: 'A server did not answer.',
     next: 'Check that it runs and that its address is right.',
   },
+  ClusterApi: {
+    exit: 1,
+    http: 502,
+    meaning: 'The cluster API met an error of its own.',
+    next: 'See the log of the API server; the message holds its answer.',
+  },
   Timeout: {
     exit: 5,
     http: 504,

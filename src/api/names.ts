@@ -1,0 +1,105 @@
+import type { Platform } from './kinds.ts';
+
+/** Names of objects and namespaces that several rooms must agree on. */
+export interface Names {
+  /** Where the update controller and UpdatePreflights live. */
+  readonly clusterVersionNamespace: string;
+  /** Where preflight Jobs run. */
+  readonly preflightNamespace: string;
+  readonly preflightServiceAccount: string;
+  /** What people configure: trusted keys, admin-acks. */
+  readonly configNamespace: string;
+  /** What payloads configure: admin-gates, release signatures. */
+  readonly configManagedNamespace: string;
+  /** Where the registry's secrets and content objects are. */
+  readonly machineConfigNamespace: string;
+  /** ConfigMap in configNamespace; keys `*.pub`, SPKI PEM. */
+  readonly trustedKeys: string;
+  /** ConfigMap in machineConfigNamespace: names and digests that nothing may remove. */
+  readonly inUse: string;
+  /** ConfigMap in configManagedNamespace, and its answer in configNamespace. */
+  readonly adminGates: string;
+  readonly adminAcks: string;
+  /** Secret in machineConfigNamespace: `htpasswd` and `password`. */
+  readonly registrySecret: string;
+  /** Secret in machineConfigNamespace: `tls.crt` and `tls.key`. */
+  readonly registryTlsSecret: string;
+  /** ConfigMap in machineConfigNamespace: `ca-bundle.crt`. */
+  readonly registryCa: string;
+  /** The ImageDigestMirrorSet that lists every control-plane node. */
+  readonly mirrorSet: string;
+  /** The TLS name of every node's registry; never resolved in standalone. */
+  readonly apiInt: string;
+  readonly registryPort: number;
+  readonly registryUser: string;
+  /** Singletons. */
+  readonly clusterVersion: string;
+  readonly internalReleaseImage: string;
+}
+
+const shared = {
+  preflightServiceAccount: 'preflight-reader',
+  trustedKeys: 'sluice-trusted-keys',
+  inUse: 'sluice-in-use',
+  adminGates: 'admin-gates',
+  adminAcks: 'admin-acks',
+  registrySecret: 'internal-release-image-registry-auth',
+  registryTlsSecret: 'internal-release-image-tls',
+  registryCa: 'machine-config-server-ca',
+  mirrorSet: 'internal-release-image',
+  apiInt: 'api-int.sluice.internal',
+  registryPort: 22625,
+  registryUser: 'openshift',
+  clusterVersion: 'version',
+  internalReleaseImage: 'cluster',
+};
+
+const openshiftNames: Names = {
+  ...shared,
+  clusterVersionNamespace: 'openshift-cluster-version',
+  preflightNamespace: 'openshift-update-preflight',
+  configNamespace: 'openshift-config',
+  configManagedNamespace: 'openshift-config-managed',
+  machineConfigNamespace: 'openshift-machine-config-operator',
+};
+
+const kubernetesNames: Names = {
+  ...shared,
+  clusterVersionNamespace: 'sluice-system',
+  preflightNamespace: 'sluice-preflight',
+  configNamespace: 'sluice-system',
+  configManagedNamespace: 'sluice-system',
+  machineConfigNamespace: 'sluice-system',
+};
+
+/** The names on this platform: standalone uses OpenShift's, plain Kubernetes a namespace of our own. */
+export function names(platform: Platform): Names {
+  return platform === 'kubernetes' ? kubernetesNames : openshiftNames;
+}
+
+/** Labels that Sluice reads or sets. */
+export const labels = {
+  controlPlane: 'node-role.kubernetes.io/control-plane',
+  hostname: 'kubernetes.io/hostname',
+  /** On everything that one preflight run made; the value is the run id. */
+  preflightRun: 'sluice.dev/preflight-run',
+  preflightCheck: 'sluice.dev/preflight-check',
+  /** On what Sluice installed; the value is the component. */
+  partOf: 'app.kubernetes.io/part-of',
+} as const;
+
+/** Annotations that Sluice reads or sets. */
+export const annotations = {
+  /** "true" on a Job manifest of a payload: a preflight check, never applied as part of the update. */
+  preflightCheck: 'openshift.io/preflight-check',
+  /** Exact further reads that a check asks for: 'group/resource/namespace/name,…'. */
+  preflightReads: 'sluice.dev/preflight-reads',
+  /** On a Node: who cordoned it, so that nobody else's cordon is lifted. */
+  cordonedBy: 'sluice.dev/cordoned-by',
+} as const;
+
+/** Finalizers that Sluice sets. */
+export const finalizers = {
+  internalReleaseImage: 'internalreleaseimage.machineconfiguration.openshift.io',
+  preflight: 'sluice.dev/preflight-cleanup',
+} as const;
