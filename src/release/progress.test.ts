@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bytesInWords, copyMessage } from './progress.ts';
+
+const gib = 1024 ** 3;
+
+test('progress is one rounded sentence over all nodes', () => {
+  const copy = (done: number) => ({ state: 'Copying' as const, bytesDone: done * gib, bytesTotal: gib });
+  assert.equal(
+    copyMessage([copy(0.5), copy(0.5), copy(0.4)], { held: 0, nodes: 3 }),
+    'Copying to 3 of 3 nodes: 46% (1.4 GiB of 3.0 GiB)',
+  );
+});
+
+test('the same percent is the same text, so that a status is not written for each chunk', () => {
+  const at = (bytesDone: number) =>
+    copyMessage([{ state: 'Copying', bytesDone, bytesTotal: 1000 }], { held: 1, nodes: 2 });
+  assert.equal(at(501), at(509));
+  assert.notEqual(at(501), at(510));
+});
+
+test('a paused copy says why', () => {
+  const message = 'the media on master-0 are gone';
+  assert.equal(
+    copyMessage([{ state: 'Paused', bytesDone: 50, bytesTotal: 100, message }], { held: 1, nodes: 3 }),
+    `Paused at 50% (50 B of 100 B); held by 1; ${message}`,
+  );
+});
+
+test('a total of nothing is no division', () => {
+  assert.match(
+    copyMessage([{ state: 'Verifying', bytesDone: 0, bytesTotal: 0 }], { held: 0, nodes: 1 }),
+    /^Verifying on 1 of 1 nodes: 0%/,
+  );
+});
+
+test('sizes in words', () => {
+  assert.deepEqual([0, 1023, 1024, 150 * 1024, 1.25 * gib].map(bytesInWords), [
+    '0 B',
+    '1023 B',
+    '1.0 KiB',
+    '150 KiB',
+    '1.3 GiB',
+  ]);
+});
