@@ -1,0 +1,24 @@
+/**
+ * Ties this process to the one that started it: when the parent's end of standard input closes, because it was
+ * killed for instance, this process ends as if by SIGTERM. For children of `sluice up`, which must leave nothing
+ * behind. A no-op unless the parent asked for it with `SLUICE_FOLLOW_PARENT=1`.
+ */
+export function followParent(): void {
+  if (process.env.SLUICE_FOLLOW_PARENT !== '1') return;
+  process.stdin.on('error', () => {});
+  process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM'));
+  process.stdin.resume();
+  process.stdin.unref?.();
+}
+
+/** An AbortSignal that SIGTERM and SIGINT trigger once; a second one ends the process at once. */
+export function terminationSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143);
+      controller.abort();
+    });
+  }
+  return controller.signal;
+}

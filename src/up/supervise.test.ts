@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../observe/clock.ts';
+import { silentLogger } from '../observe/log.ts';
+import { afterExit, createSupervisor, simulatedRebootCode } from './supervise.ts';
+
+test('what follows an exit', () => {
+  assert.deepEqual(afterExit(0, true, 0), { kind: 'stop' });
+  assert.deepEqual(afterExit(simulatedRebootCode, true, 0), { kind: 'stop' });
+  assert.deepEqual(afterExit(simulatedRebootCode, false, 3), { kind: 'reboot' });
+  assert.deepEqual(afterExit(1, false, 0), { kind: 'restart', delayMs: 500 });
+  assert.deepEqual(afterExit(null, false, 1), { kind: 'restart', delayMs: 1000 });
+  assert.deepEqual(afterExit(0, false, 50), { kind: 'restart', delayMs: 15_000 });
+});
+
+test('a reboot changes the arguments, any other exit keeps them, and stop ends all', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-supervise-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const log = join(directory, 'child.log');
+  let boot = 1;
+  // Ends once with a failure and once with a reboot, then stays.
+  const script = `
+    const { existsSync, writeFileSync } = require('node:fs');
+    const [mark, boot] = process.argv.slice(1);
+    console.log('boot ' + boot);
+    if (!existsSync(mark)) { writeFileSync(mark, ''); process.exit(1); }
+    if (boot === '1') process.exit(133);
+    process.stdin.on('end', () => process.exit(0)).resume();`;
+  const supervisor = createSupervisor({
+    program: [process.execPath, '-e', script],
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  supervisor.start({
+    name: 'child',
+    args: () => [join(directory, 'mark'), String(boot)],
+    logFile: log,
+    onReboot: () => {
+      boot += 1;
+    },
+  });
+  const seen = async () => (await readFile(log, 'utf8').catch(() => '')).trim().split('\n');
+  while ((await seen()).length < 3) await systemClock.sleep(20);
+  assert.deepEqual(await seen(), ['boot 1', 'boot 1', 'boot 2']);
+  const pid = supervisor.pids().child;
+  assert.ok(pid !== undefined);
+  await supervisor.stop(2000);
+  assert.throws(() => process.kill(pid, 0), 'the child is gone');
+  assert.deepEqual(supervisor.pids(), {});
+});
