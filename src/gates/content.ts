@@ -1,0 +1,79 @@
+import type { GateFacts, NodeFact } from './facts.ts';
+import type { Finding } from './finding.ts';
+
+/**
+ * Whether every control-plane node holds the release whole, and answers. A preflight may look at a release that is
+ * still on a disk: then what is missing is told, not held against it.
+ */
+export function contentGate(facts: GateFacts): Finding[] {
+  const { target, content, nodes } = facts;
+  if (!target.verified) return [];
+  if (!content.known) return [error('ReleaseContent', content.why)];
+  if (!nodes.known) return [error('ReleaseContent', nodes.why)];
+  const controlPlane = nodes.value.filter((node) => node.controlPlane);
+  if (controlPlane.length === 0) return [error('ReleaseContent', 'no control-plane node is known')];
+  return [...whole(facts, target.bundle, controlPlane), ...reachable(controlPlane)];
+}
+
+function whole(
+  { purpose, content, target }: GateFacts,
+  bundle: { name: string; digest: string },
+  controlPlane: readonly NodeFact[],
+): Finding[] {
+  if (!content.known || !target.verified) return [];
+  const { available, mountedOn } = content.value;
+  const lacking = controlPlane.filter((node) => node.bundles?.includes(bundle.digest) !== true);
+  const holds = controlPlane.length - lacking.length;
+  if (lacking.length === 0 && available?.status === 'True') {
+    return [
+      {
+        ...base('ReleaseContent'),
+        result: 'Passed',
+        message: `${bundle.name} is whole on all ${controlPlane.length} control-plane nodes`,
+      },
+    ];
+  }
+  const message =
+    lacking.length > 0
+      ? `${bundle.name} is whole on ${holds} of ${controlPlane.length} control-plane nodes; lacking: ${lacking.map((node) => node.name).join(', ')}`
+      : `${bundle.name} is not reported available: ${available === undefined ? 'the release was not added' : available.message}`;
+  const next =
+    available === undefined
+      ? `Copy it: sluice release add ${target.version}.`
+      : 'Wait for the copies: sluice release status.';
+  const ahead = purpose === 'preflight' && (mountedOn.length > 0 || holds > 0);
+  return [
+    {
+      ...base('ReleaseContent'),
+      severity: ahead ? 'info' : 'blocking',
+      result: 'Risk',
+      message: mountedOn.length > 0 ? `${message}; mounted on ${mountedOn.join(', ')}` : message,
+      next,
+      objects: lacking.map((node) => `node/${node.name}`),
+      integrity: true,
+    },
+  ];
+}
+
+/** Content that nobody can be asked about may be whole: so this one may be forced. */
+function reachable(controlPlane: readonly NodeFact[]): Finding[] {
+  const silent = controlPlane.filter((node) => !node.ready);
+  if (silent.length === 0) return [];
+  return [
+    {
+      ...base('ReleaseContentReachable'),
+      result: 'Risk',
+      message: `control-plane nodes that do not answer: ${silent.map((node) => node.name).join(', ')}`,
+      next: 'Bring the nodes back, or remove them from the cluster.',
+      objects: silent.map((node) => `node/${node.name}`),
+    },
+  ];
+}
+
+function error(name: string, message: string): Finding {
+  return { ...base(name), result: 'Error', message };
+}
+
+function base(name: string) {
+  return { name, gate: 'content', severity: 'blocking' } as const;
+}

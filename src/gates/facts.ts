@@ -1,0 +1,114 @@
+import type { ErrorCode } from '../errors/error.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { FindingResult, Severity } from './finding.ts';
+
+/**
+ * What the gates look at, as plain data. A fact that could not be read says so: the gates that need it answer
+ * Error, and only they (unknown means no).
+ */
+export type Known<T> =
+  | { readonly known: true; readonly value: T }
+  | { readonly known: false; readonly why: string };
+
+export function known<T>(value: T): Known<T> {
+  return { known: true, value };
+}
+
+export function unknown<T>(why: string): Known<T> {
+  return { known: false, why };
+}
+
+/** One entry of ClusterVersion.status.history; newest first in a list. */
+export interface HistoryFact {
+  readonly state: string;
+  readonly version: string;
+  readonly image: string;
+}
+
+/** The release that is asked for, read from its signed bundle. */
+export interface VerifiedTarget {
+  readonly verified: true;
+  readonly version: string;
+  /** The payload's digest. */
+  readonly digest: Digest;
+  readonly previous: readonly string[];
+  /** Version of Kubernetes that it brings, where it says so. */
+  readonly kubernetesVersion?: string;
+  readonly bundle: { readonly name: string; readonly digest: Digest; readonly signedBy: string };
+}
+
+/** Why there is no verified release; the words of the error that said so. */
+export interface UnverifiedTarget {
+  readonly verified: false;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly next: string;
+}
+
+export interface OperatorFact {
+  readonly name: string;
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason?: string;
+    readonly message?: string;
+  }[];
+}
+
+export interface NodeFact {
+  readonly name: string;
+  readonly controlPlane: boolean;
+  readonly ready: boolean;
+  readonly kubeletVersion: string;
+  /** Digests of the bundles that its store holds whole; undefined where it never said so. */
+  readonly bundles?: readonly string[];
+}
+
+export interface ContentFact {
+  /** The Available condition of the release in InternalReleaseImage; absent where the release is not in it. */
+  readonly available?: { readonly status: string; readonly reason: string; readonly message: string };
+  /** Nodes that serve the bundle from attached media right now. */
+  readonly mountedOn: readonly string[];
+}
+
+/** One row of UpdatePreflight.status.checks that comes from the target release. */
+export interface CheckFact {
+  readonly name: string;
+  readonly component: string;
+  readonly result: FindingResult;
+  readonly severity: Severity;
+  readonly message: string;
+}
+
+export interface PreflightFact {
+  readonly object: string;
+  readonly verdict: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly targetDigest: string;
+  readonly sourceDigest: string;
+  /** Milliseconds since the epoch; undefined while it runs. */
+  readonly finishedAt?: number;
+  readonly maxAgeMs: number;
+  readonly checks: readonly CheckFact[];
+}
+
+export interface GateFacts {
+  /** A preflight looks ahead: what may still be done before the update is told, not held against it. */
+  readonly purpose: 'update' | 'preflight';
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The release that the cluster runs or is being brought to. */
+  readonly source: { readonly version: string; readonly digest: string };
+  readonly history: readonly HistoryFact[];
+  /** Objects that ClusterVersion.spec.overrides takes out of management. */
+  readonly overrides: readonly string[];
+  readonly target: VerifiedTarget | UnverifiedTarget;
+  readonly content: Known<ContentFact>;
+  readonly operators: Known<readonly OperatorFact[]>;
+  readonly nodes: Known<readonly NodeFact[]>;
+  readonly adminGates: Known<Readonly<Record<string, string>>>;
+  readonly adminAcks: Known<Readonly<Record<string, string>>>;
+  /** The report for this very target; undefined while there is none. Not looked at for a preflight. */
+  readonly preflight: Known<PreflightFact | undefined>;
+}

@@ -1,0 +1,76 @@
+/**
+ * What a gate or a check found. Built-in gates and the checks of a target release answer in the same shape, so
+ * that one report and one rule of judgement serve both.
+ */
+export type Severity = 'blocking' | 'warning' | 'info';
+
+/** Risk: it ran and found something. Error: it could not find out. Running: it does not know yet. */
+export type FindingResult = 'Passed' | 'Risk' | 'Error' | 'Skipped' | 'Running';
+
+export interface Finding {
+  /** CamelCase, stable: people accept a risk by it, scripts read it (`^[A-Z][A-Za-z0-9.-]*$`). */
+  readonly name: string;
+  readonly gate: string;
+  readonly severity: Severity;
+  readonly result: FindingResult;
+  readonly message: string;
+  /** What to do about it. */
+  readonly next?: string;
+  /** The component of the target release whose check it is; absent for built-in gates. */
+  readonly component?: string;
+  readonly objects?: readonly string[];
+  /** Integrity of content: neither acceptance nor force passes it. */
+  readonly integrity?: boolean;
+}
+
+export interface Judgement {
+  /** What stands against going on. Empty: go. */
+  readonly blocking: readonly Finding[];
+  /** What would have blocked and was accepted by name. */
+  readonly accepted: readonly Finding[];
+  /** What would have blocked and was forced. */
+  readonly forced: readonly Finding[];
+  /** Risks that do not block. */
+  readonly warnings: readonly Finding[];
+}
+
+export interface JudgementRule {
+  /** Names of accepted risks. A name accepts a Risk, never an Error: what could not be looked at is not known. */
+  readonly accepted: ReadonlySet<string>;
+  readonly force: boolean;
+}
+
+/** The one rule: what of the findings blocks, and by whose word the rest passes. */
+export function judge(findings: readonly Finding[], rule: JudgementRule): Judgement {
+  const blocking: Finding[] = [];
+  const accepted: Finding[] = [];
+  const forced: Finding[] = [];
+  const warnings: Finding[] = [];
+  for (const finding of findings) {
+    if (finding.result === 'Passed' || finding.result === 'Skipped') continue;
+    if (finding.severity !== 'blocking') {
+      if (finding.result !== 'Running') warnings.push(finding);
+    } else if (isAccepted(finding, rule.accepted)) accepted.push(finding);
+    else if (rule.force && finding.integrity !== true) forced.push(finding);
+    else blocking.push(finding);
+  }
+  return { blocking, accepted, forced, warnings };
+}
+
+/** Whether the name of a finding, being accepted, lets it pass. */
+export function isAccepted(finding: Finding, accepted: ReadonlySet<string>): boolean {
+  return finding.result === 'Risk' && finding.integrity !== true && accepted.has(finding.name);
+}
+
+/** A name as findings must have it, from any words: 'node-1.example' → 'Node-1.example'. */
+export function findingName(text: string): string {
+  const plain = text.replace(/[^A-Za-z0-9.-]+/g, '');
+  const start = /^[A-Za-z]/.test(plain) ? plain : `Check${plain}`;
+  return start.charAt(0).toUpperCase() + start.slice(1);
+}
+
+export function isFindingName(text: string): boolean {
+  return text.length <= findingNameCharsMax && /^[A-Z][A-Za-z0-9.-]*$/.test(text);
+}
+
+export const findingNameCharsMax = 256;
