@@ -51,7 +51,7 @@ export type Draft<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metad
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
-/** `metav1.Condition`; ClusterVersion and ClusterOperator lack `observedGeneration`. */
+/** `metav1.Condition`. */
 export interface Condition {
   type: string;
   status: ConditionStatus;
@@ -60,6 +60,12 @@ export interface Condition {
   lastTransitionTime: string;
   observedGeneration?: number;
 }
+
+/** A condition of ClusterVersion and ClusterOperator, where less is required. */
+export type OperatorCondition = Omit<Condition, 'reason' | 'message' | 'observedGeneration'> & {
+  reason?: string;
+  message?: string;
+};
 
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
