@@ -1,0 +1,274 @@
+import { faultPoint } from '../durable/fault.ts';
+import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import { type Clock, rfc3339 } from '../observe/clock.ts';
+import type { Digest } from '../oci/digest.ts';
+import { createMeter, type CopyProgress, type Meter } from './meter.ts';
+import type { CopyPlan, PlannedBlob } from './plan.ts';
+import { withStallLimit } from './stall.ts';
+import { type WholeRecord, writeWholeRecord } from './whole.ts';
+
+/** One part of a release that could not be had, in words that name image and digest. */
+export interface CopyProblem {
+  readonly image: string;
+  readonly digest: Digest;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** What ends a copy for now and not for good: it goes on where it stopped. */
+export type PauseCode = 'MediaLost' | 'Unreachable' | 'Stalled' | 'DiskFull';
+
+/** How a copy can end. */
+export type CopyOutcome =
+  | { readonly outcome: 'Whole'; readonly record: WholeRecord; readonly bytesWritten: number }
+  | {
+      readonly outcome: 'Paused';
+      readonly code: PauseCode;
+      readonly message: string;
+      readonly bytesWritten: number;
+    }
+  | { readonly outcome: 'Failed'; readonly problems: readonly CopyProblem[]; readonly bytesWritten: number }
+  | { readonly outcome: 'Stopped'; readonly bytesWritten: number };
+
+export interface CopyOptions {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Called often; whoever publishes it thins it out. */
+  readonly onProgress?: (progress: CopyProgress) => void;
+  /** Milliseconds without a byte after which a source counts as stalled. Default 60 000. */
+  readonly stallMs?: number;
+  /** Blobs at a time. Default 3: enough to keep a disk and a link busy. */
+  readonly concurrency?: number;
+}
+
+const stallMsDefault = 60_000;
+const concurrencyDefault = 3;
+/** Bytes of one read from the source at most are the source's affair; problems listed are ours. */
+const problemsMax = 20;
+
+/**
+ * Copies what the plan lacks. What is wrong with the content is reported item by item while the rest goes on;
+ * what is wrong with the way (media gone, peer silent, disk full) pauses the whole, and a later call goes on
+ * inside the blob where this one stopped.
+ *
+ * Errors: none of operation, they are outcomes.
+ */
+export async function runCopy(plan: CopyPlan, options: CopyOptions): Promise<CopyOutcome> {
+  const meter = createMeter(plan, options.onProgress);
+  const ended = (error: unknown) => endOf(error, meter.bytesWritten(), options.signal);
+  try {
+    const problems = await copyBlobs(plan, plan.missing, meter, options);
+    if (problems.length > 0) return { outcome: 'Failed', problems, bytesWritten: meter.bytesWritten() };
+    await linkAndName(plan, options.signal);
+    const damaged = await verifyAll(plan, meter, options);
+    if (damaged.length > 0) {
+      // The disk or the way to it changed bytes that were right when they came: once more, then give up.
+      const again = await copyBlobs(plan, damaged, meter, options);
+      const still = again.length > 0 ? again : await verifyProblems(plan, damaged, options.signal);
+      if (still.length > 0) {
+        return { outcome: 'Failed', problems: still, bytesWritten: meter.bytesWritten() };
+      }
+    }
+    const record = await recordWhole(plan, options.clock);
+    return { outcome: 'Whole', record, bytesWritten: meter.bytesWritten() };
+  } catch (error) {
+    return ended(error);
+  }
+}
+
+function endOf(error: unknown, bytesWritten: number, signal: AbortSignal): CopyOutcome {
+  if (signal.aborted) return { outcome: 'Stopped', bytesWritten };
+  if (isSluiceError(error, 'MediaLost', 'Unreachable', 'Stalled', 'DiskFull')) {
+    return { outcome: 'Paused', code: error.code as PauseCode, message: error.message, bytesWritten };
+  }
+  if (error instanceof ItemError) {
+    return { outcome: 'Failed', problems: [error.problem], bytesWritten };
+  }
+  throw error;
+}
+
+/** A problem of one item, on its way out of nested calls. */
+class ItemError extends Error {
+  readonly problem: CopyProblem;
+  constructor(problem: CopyProblem, cause: unknown) {
+    super(problem.message, { cause });
+    this.problem = problem;
+  }
+}
+
+const itemCodes = ['DigestMismatch', 'ContentMissing', 'DigestInvalid', 'InputInvalid', 'InputTooLarge'] as const;
+
+/** Runs `work`; what is wrong with the item itself becomes an ItemError, anything else goes on. */
+async function withItem<T>(item: { image: string; digest: Digest }, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isSluiceError(error, ...itemCodes)) throw error;
+    const { image, digest } = item;
+    const message = error.message.includes(digest) ? error.message : `${digest}: ${error.message}`;
+    throw new ItemError({ image, digest, code: error.code, message: `image ${image}: ${message}` }, error);
+  }
+}
+
+async function copyBlobs(
+  plan: CopyPlan,
+  blobs: readonly PlannedBlob[],
+  meter: Meter,
+  options: CopyOptions,
+): Promise<CopyProblem[]> {
+  const problems: CopyProblem[] = [];
+  const queue = blobs.values();
+  // The first thing that is wrong with the way stops the others where they are; what has come is kept.
+  const halt = new AbortController();
+  const signal = AbortSignal.any([options.signal, halt.signal]);
+  const worker = async () => {
+    for (const blob of queue) {
+      signal.throwIfAborted();
+      try {
+        await withItem(blob, () => copyBlob(plan, blob, meter, { ...options, signal }));
+      } catch (error) {
+        if (!(error instanceof ItemError)) {
+          halt.abort(error);
+          throw error;
+        }
+        problems.push(error.problem);
+        if (problems.length >= problemsMax) return;
+      }
+    }
+  };
+  const results = await Promise.allSettled(
+    Array.from({ length: options.concurrency ?? concurrencyDefault }, worker),
+  );
+  if (halt.signal.aborted) throw halt.signal.reason;
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  return problems;
+}
+
+async function copyBlob(
+  plan: CopyPlan,
+  blob: PlannedBlob,
+  meter: Meter,
+  options: CopyOptions & { readonly signal: AbortSignal },
+): Promise<void> {
+  const { store, source } = plan;
+  const writer = await store.begin(blob.digest, blob.size, { signal: options.signal });
+  if (writer === undefined) return meter.blobDone(blob);
+  meter.blobAt(blob, writer.offset, 0);
+  let settled = false;
+  try {
+    if (writer.offset < blob.size) {
+      const { offset } = writer;
+      const reader = await source.blob(blob.repository, blob.digest, { offset, signal: options.signal });
+      const what = `blob ${blob.digest} of ${source.label}`;
+      if (reader === undefined) throw new SluiceError('ContentMissing', `there is no ${what}`);
+      if (reader.size !== blob.size) {
+        throw new SluiceError(
+          'DigestMismatch',
+          `${what} has ${reader.size} bytes, and ${blob.size} were signed`,
+        );
+      }
+      const stallMs = options.stallMs ?? stallMsDefault;
+      let at = offset;
+      for await (const chunk of withStallLimit(reader.stream, { stallMs, what, signal: options.signal })) {
+        await writer.write(chunk);
+        at += chunk.length;
+        meter.blobAt(blob, at, chunk.length);
+        faultPoint('copy-chunk');
+      }
+    }
+    settled = true; // commit() itself drops what does not match.
+    await writer.commit();
+    faultPoint('copy-blob-committed');
+    meter.blobDone(blob);
+  } finally {
+    if (!settled) await writer.suspend().catch(() => {});
+  }
+}
+
+/** Makes blobs, then manifests, then names visible: whoever sees a name finds all that stands below it. */
+async function linkAndName(plan: CopyPlan, signal: AbortSignal): Promise<void> {
+  const { store, source, items } = plan;
+  const layers = new Map<string, Digest[]>();
+  for (const item of items) {
+    if (item.kind !== 'blob') continue;
+    layers.set(item.repository, [...(layers.get(item.repository) ?? []), item.digest]);
+  }
+  for (const [repository, digests] of layers) {
+    signal.throwIfAborted();
+    await store.linkLayers(repository, digests);
+  }
+  for (const item of items) {
+    if (item.kind !== 'manifest') continue;
+    signal.throwIfAborted();
+    await withItem(item, async () => {
+      const raw = await source.manifest(item.repository, item.digest);
+      if (raw === undefined) {
+        throw new SluiceError('ContentMissing', `there is no manifest ${item.digest} in ${source.label}`);
+      }
+      await store.putManifest(item.repository, raw, { sparse: true });
+    });
+    faultPoint('copy-manifest');
+  }
+  for (const item of items) {
+    for (const tag of item.tags) await store.tag(item.repository, tag, item.digest);
+  }
+}
+
+/** Reads everything back from the disk. Answers the blobs that were bad there, which are removed by then. */
+async function verifyAll(plan: CopyPlan, meter: Meter, options: CopyOptions): Promise<PlannedBlob[]> {
+  const damaged: PlannedBlob[] = [];
+  meter.verifying();
+  for (const blob of plan.blobs) {
+    options.signal.throwIfAborted();
+    if (!(await plan.store.verifyBlob(blob.digest, blob.size))) damaged.push(blob);
+    meter.verified(blob);
+  }
+  return damaged;
+}
+
+async function verifyProblems(
+  plan: CopyPlan,
+  blobs: readonly PlannedBlob[],
+  signal: AbortSignal,
+): Promise<CopyProblem[]> {
+  const problems: CopyProblem[] = [];
+  for (const { digest, size, image } of blobs) {
+    signal.throwIfAborted();
+    if (await plan.store.verifyBlob(digest, size)) continue;
+    const message = `image ${image}: ${digest} is damaged each time that it is written to ${plan.store.root}`;
+    problems.push({ image, digest, code: 'DigestMismatch', message });
+  }
+  return problems;
+}
+
+async function recordWhole(plan: CopyPlan, clock: Clock): Promise<WholeRecord> {
+  const { document, digest } = plan.bundle;
+  const record: WholeRecord = {
+    formatVersion: 1,
+    name: document.name,
+    bundleDigest: digest,
+    version: document.version,
+    payload: document.payload,
+    bytes: plan.bytesTotal,
+    verifiedAt: rfc3339(clock.now()),
+    document,
+  };
+  faultPoint('copy-before-record');
+  await writeWholeRecord(plan.store.root, record);
+  faultPoint('copy-whole');
+  return record;
+}
+
+/** For logs: how a copy ended, on one line. */
+export function describeOutcome(outcome: CopyOutcome): string {
+  switch (outcome.outcome) {
+    case 'Whole':
+      return `whole and verified, ${outcome.bytesWritten} bytes written`;
+    case 'Paused':
+      return `paused: ${outcome.message}`;
+    case 'Failed':
+      return outcome.problems.map((problem) => messageOf(problem.message)).join('; ');
+    case 'Stopped':
+      return 'stopped';
+  }
+}

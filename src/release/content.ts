@@ -1,0 +1,267 @@
+import { labels, names } from '../api/names.ts';
+import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import { createHttpClient, type HttpClient, hostPort } from '../http/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type Clock, systemClock } from '../observe/clock.ts';
+import { createRegistryClient } from '../oci/client.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { Descriptor } from '../oci/manifest.ts';
+import type { BlobOptions, BlobReader, ContentSource, RawManifest } from '../oci/source.ts';
+import { loadTrustedKeys, type TrustedKey } from '../trust/keys.ts';
+import { registryPassword } from './credentials.ts';
+import { addressOf } from './reports.ts';
+
+/** How a program proves itself to the nodes' registries. */
+export interface RegistryIdentity {
+  /** PEM of the authority that the registries' certificates come from. */
+  readonly caPem: string;
+  /** A client certificate of the cluster's authority; without one the registry Secret's password is used. */
+  readonly certPem?: string | undefined;
+  readonly keyPem?: string | undefined;
+}
+
+/** All control-plane nodes' registries as one source. */
+export interface ClusterContent extends ContentSource {
+  /** Asks each registry whether it answers: by node, undefined where it does, else why not. */
+  ping(): Promise<Map<string, string | undefined>>;
+  close(): Promise<void>;
+}
+
+interface Member {
+  readonly node: string;
+  readonly address: string;
+  readonly source: ContentSource;
+  /** Not asked first before this time. */
+  unwellUntil: number;
+}
+
+/** How long the list of nodes and the password are believed. */
+const refreshMs = 10_000;
+/** How long a registry that failed is asked last. */
+const unwellMs = 15_000;
+const pingTimeoutMs = 5_000;
+
+/**
+ * What any control-plane node can serve: each call asks the registries in turn, those that answered lately
+ * first. A blob goes on from another node where one falls silent. Nothing is found "absent" while a registry
+ * could not be asked: that is an error instead.
+ */
+export function clusterContent(
+  client: KubeClient,
+  identity: RegistryIdentity,
+  options: { clock?: Clock } = {},
+): ClusterContent {
+  const clock = options.clock ?? systemClock;
+  const http = createHttpClient({
+    ca: identity.caPem,
+    ...(identity.certPem === undefined ? {} : { cert: identity.certPem }),
+    ...(identity.keyPem === undefined ? {} : { key: identity.keyPem }),
+  });
+  const needsPassword = identity.certPem === undefined;
+  let members: Member[] = [];
+  let refreshedAt = Number.NEGATIVE_INFINITY;
+  let refreshing: Promise<void> | undefined;
+
+  async function refresh(): Promise<void> {
+    const { registryPort, registryUser } = names(client.platform);
+    const nodes = await client.list(client.kinds.Node, { labelSelector: labels.controlPlane });
+    const password = needsPassword ? await registryPassword(client) : undefined;
+    const before = new Map(members.map((member) => [member.node, member]));
+    members = nodes.items.flatMap((node) => {
+      const address = addressOf(node);
+      if (address === undefined) return [];
+      const source = createRegistryClient({
+        baseUrl: `https://${hostPort(address, registryPort)}`,
+        http,
+        ...(password === undefined ? {} : { auth: { username: registryUser, password } }),
+      });
+      const { name } = node.metadata;
+      return [{ node: name, address, source, unwellUntil: before.get(name)?.unwellUntil ?? 0 }];
+    });
+    refreshedAt = clock.now();
+  }
+
+  async function inTurn(): Promise<Member[]> {
+    if (clock.now() - refreshedAt > refreshMs) {
+      refreshing ??= refresh().finally(() => {
+        refreshing = undefined;
+      });
+      // A list that is a little old serves better than none while the API is away.
+      await refreshing.catch((error: unknown) => {
+        if (members.length === 0) throw error;
+      });
+    }
+    if (members.length === 0) {
+      throw new SluiceError('Unreachable', 'no control-plane node has registered an address');
+    }
+    const now = clock.now();
+    return [...members].sort((a, b) => Number(a.unwellUntil > now) - Number(b.unwellUntil > now));
+  }
+
+  /** The first that has it; an error only where none has and one could not be asked. */
+  async function firstOf<T>(ask: (source: ContentSource) => Promise<T | undefined>): Promise<T | undefined> {
+    let failure: unknown;
+    for (const member of await inTurn()) {
+      try {
+        const found = await ask(member.source);
+        if (found !== undefined) return found;
+      } catch (error) {
+        failure ??= error;
+        if (isSluiceError(error, 'Unreachable', 'Stalled', 'Timeout')) {
+          member.unwellUntil = clock.now() + unwellMs;
+        }
+      }
+    }
+    if (failure !== undefined) throw failure;
+    return undefined;
+  }
+
+  /** What all that answer say together; an error where none answers. */
+  async function unionOf<T>(ask: (source: ContentSource) => Promise<T[]>): Promise<T[]> {
+    const results = await Promise.allSettled((await inTurn()).map((member) => ask(member.source)));
+    const answers = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined && results.every((result) => result.status === 'rejected')) throw failed.reason;
+    return answers;
+  }
+
+  return {
+    label: "the control-plane nodes' registries",
+    manifest: (repository, reference): Promise<RawManifest | undefined> =>
+      firstOf((source) => source.manifest(repository, reference)),
+    async blob(repository: string, digest: Digest, wanted: BlobOptions = {}) {
+      const open = (offset: number) =>
+        firstOf((source) => source.blob(repository, digest, { ...wanted, offset }));
+      const first = await open(wanted.offset ?? 0);
+      return first === undefined ? undefined : goingOn(first, wanted.offset ?? 0, open);
+    },
+    async tags(repository) {
+      return [...new Set(await unionOf((source) => source.tags(repository)))].sort();
+    },
+    async referrers(repository, digest) {
+      const all = await unionOf((source) => source.referrers(repository, digest));
+      return [...new Map<Digest, Descriptor>(all.map((each) => [each.digest, each])).values()];
+    },
+    ping: async () => {
+      const { registryPort } = names(client.platform);
+      const asked = await inTurn();
+      return new Map(
+        await Promise.all(
+          asked.map(async ({ node, address }) => {
+            const why = await pingRegistry(http, hostPort(address, registryPort));
+            return [node, why] as const;
+          }),
+        ),
+      );
+    },
+    close: () => http.close(),
+  };
+}
+
+/** A blob whose stream is opened again elsewhere, where it stopped, when a registry falls silent. */
+function goingOn(
+  first: BlobReader,
+  offset: number,
+  open: (offset: number) => Promise<BlobReader | undefined>,
+): BlobReader {
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    let at = offset;
+    let reader: BlobReader | undefined = first;
+    while (reader !== undefined) {
+      const begun: number = at;
+      try {
+        for await (const chunk of reader.stream) {
+          at += chunk.length;
+          yield chunk;
+        }
+        return;
+      } catch (error) {
+        // Without a byte of progress it would only turn in circles.
+        if (!isSluiceError(error, 'Unreachable', 'Stalled', 'MediaLost') || at === begun) throw error;
+        reader = at < first.size ? await open(at) : undefined;
+        if (reader === undefined) throw error;
+      }
+    }
+  }
+  return {
+    size: first.size,
+    stream: stream(),
+    ...(first.close === undefined ? {} : { close: first.close }),
+  };
+}
+
+/** Undefined where a registry answers (200, or 401 without credentials), else why not. */
+export async function pingRegistry(http: HttpClient, host: string): Promise<string | undefined> {
+  try {
+    const answer = await http.request({
+      url: `https://${host}/v2/`,
+      headersTimeoutMs: pingTimeoutMs,
+      signal: AbortSignal.timeout(pingTimeoutMs),
+    });
+    await answer.discard();
+    return [200, 401].includes(answer.status) ? undefined : `registry query: it answers ${answer.status}`;
+  } catch (error) {
+    return `registry query: ${messageOf(error)}`;
+  }
+}
+
+/** A release that some node holds or sees on its verified media. */
+export interface KnownBundle {
+  readonly name: string;
+  readonly version: string;
+  readonly bundleDigest: Digest;
+  readonly payload: Digest;
+  /** Nodes that hold it whole, sorted. */
+  readonly heldBy: readonly string[];
+  /** Nodes whose verified media carry it, sorted. */
+  readonly mountedOn: readonly string[];
+}
+
+/** Every release at hand, by name; where nodes disagree about a name's content, one entry for each digest. */
+export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
+  const updates = await client.list(client.kinds.NodeUpdate);
+  const bundles = new Map<string, KnownBundle & { heldBy: string[]; mountedOn: string[] }>();
+  for (const update of updates.items) {
+    const node = update.metadata.name;
+    const note = (entry: StatusEntry, where: 'heldBy' | 'mountedOn') => {
+      const { name, bundleDigest, version, payload } = entry;
+      if (bundleDigest === undefined || version === undefined || payload === undefined) return;
+      const known = bundles.get(bundleDigest) ?? {
+        name,
+        version,
+        bundleDigest: bundleDigest as Digest,
+        payload: payload as Digest,
+        heldBy: [],
+        mountedOn: [],
+      };
+      if (!known[where].includes(node)) known[where].push(node);
+      bundles.set(bundleDigest, known);
+    };
+    for (const entry of update.status?.store ?? []) note(entry, 'heldBy');
+    for (const entry of update.status?.media ?? []) if (entry.verified) note(entry, 'mountedOn');
+  }
+  return [...bundles.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+interface StatusEntry {
+  readonly name: string;
+  readonly bundleDigest?: string;
+  readonly version?: string;
+  readonly payload?: string;
+}
+
+/**
+ * The keys whose signatures count: the cluster's ConfigMap, and a directory of this machine. A key that cannot
+ * be read is passed over, so that one mistake does not lock out the others.
+ */
+export async function trustedKeys(
+  client: KubeClient,
+  directory?: string,
+  onInvalid: (name: string, error: SluiceError) => void = () => {},
+): Promise<TrustedKey[]> {
+  const { trustedKeys: name, configNamespace } = names(client.platform);
+  const configMap = await client.tryGet(client.kinds.ConfigMap, name, configNamespace);
+  const keys = await loadTrustedKeys(configMap?.data ?? {}, onInvalid);
+  if (directory !== undefined) keys.push(...(await loadTrustedKeys(directory, onInvalid)));
+  return [...new Map(keys.map((key) => [key.fingerprint, key])).values()];
+}
