@@ -1,43 +1,26 @@
-import type { Digest } from '../oci/digest.ts';
+import { mkdir, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { faultPoint } from '../durable/fault.ts';
+import { SluiceError } from '../errors/error.ts';
+import { type Digest, digestOf, emptyDigest, hexOf } from '../oci/digest.ts';
+import { isManifestType, type Manifest, parseManifest } from '../oci/manifest.ts';
+import { isRepositoryName, isTag } from '../oci/reference.ts';
 import type { RawManifest } from '../oci/source.ts';
-import type { TreeContent } from './content.ts';
+import { type Binding, bindName, readBindings } from './binding.ts';
+import { applyPlan, type CollectionOptions, type CollectionPlan, planCollection } from './collect.ts';
+import { type TreeContent, treeContent } from './content.ts';
+import { createPublishLock } from './lock.ts';
+import { fileFacts, openMarks } from './mark.ts';
+import { isOwnerAlive, ownOwner } from './owner.ts';
+import { hashFile, openPartial, ownerOfPartial } from './partial.ts';
+import { blobData, blobDirectory, layersPath, revisionsPath, tagLink, tagsPath } from './path.ts';
+import { diskError, placeFile, placeLinks } from './place.ts';
+import { directoryTree } from './tree.ts';
+import { type BlobWriter, createBlobWriter } from './writer.ts';
 
-/** One blob on its way to the disk. */
-export interface BlobWriter {
-  readonly digest: Digest;
-  readonly size: number;
-  /** Bytes that stand on disk already, hashed: where the source is to be read from. */
-  readonly offset: number;
-  /**
-   * Takes the next bytes; they must not be changed until the next call resolves. Resolves when more may come.
-   * Errors: DiskFull, DigestMismatch (more bytes than the size); the partial file is then gone.
-   */
-  write(chunk: Uint8Array): Promise<void>;
-  /** Compares size and hash, then makes the blob visible, durably. Errors: DigestMismatch, DiskFull; the partial file is then gone. */
-  commit(): Promise<void>;
-  /** Stops and keeps what has come, for a later `begin` to go on with. */
-  suspend(): Promise<void>;
-  /** Stops and drops what has come. */
-  abort(): Promise<void>;
-}
-
-/** Something that is to be kept, or removed: what `closure` of a bundle yields has this shape. */
-export interface StoreItem {
-  readonly repository: string;
-  readonly kind: 'manifest' | 'blob';
-  readonly digest: Digest;
-  readonly tags: readonly string[];
-}
-
-/** What `applyCollection` would remove, in the order in which it does: parents before what they name. */
-export interface CollectionPlan {
-  readonly tags: readonly { repository: string; tag: string }[];
-  readonly manifests: readonly { repository: string; digest: Digest }[];
-  readonly layers: readonly { repository: string; digest: Digest }[];
-  readonly blobs: readonly { digest: Digest; size: number }[];
-  /** Bytes that it frees. */
-  readonly bytes: number;
-}
+export type { Binding } from './binding.ts';
+export type { CollectionOptions, CollectionPlan, StoreItem } from './collect.ts';
+export type { BlobWriter } from './writer.ts';
 
 export interface StoreSpace {
   readonly bytesFree: number;
@@ -45,16 +28,12 @@ export interface StoreSpace {
   readonly inodesFree: number;
 }
 
-export interface Binding {
-  readonly name: string;
-  readonly bundleDigest: Digest;
-}
-
+/** Content on disk, for one process to write to; any number may read, also while it writes. */
 export interface Store extends TreeContent {
   readonly root: string;
   /**
-   * 'verified': whole, and its bytes were hashed by this store. 'unverified': it has the size, but came here
-   * otherwise. 'absent': not there, or of another size.
+   * 'verified': whole, and this store has hashed its bytes. 'unverified': it has the size, but came here
+   * otherwise. 'absent': not there, or of another size (facts, C2).
    */
   blobState(digest: Digest, size: number): Promise<'verified' | 'unverified' | 'absent'>;
   /** Hashes a blob that is there; a good one becomes 'verified', a bad one is removed. Answers whether it is good. */
@@ -62,38 +41,283 @@ export interface Store extends TreeContent {
   /**
    * A writer for a blob, or undefined where it is there and verified. One at a time per digest: others wait for
    * it, and get undefined when it was committed. An unverified blob is hashed first.
-   * Errors: DigestInvalid (size 0 under another digest than that of nothing).
+   * Errors: DigestMismatch (size 0 under another digest than that of nothing), DiskFull.
    */
   begin(digest: Digest, size: number, options?: { signal?: AbortSignal }): Promise<BlobWriter | undefined>;
   /** Makes blobs readable in a repository, durably. Errors: ContentMissing. */
   linkLayers(repository: string, digests: readonly Digest[]): Promise<void>;
   linkLayer(repository: string, digest: Digest): Promise<void>;
   /**
-   * Stores a manifest and makes it readable by digest. All that it names must be there before it: linked blobs of
-   * the size it says, child manifests (`sparse`: an index may lack children, as when platforms were left out).
-   * Errors: ContentMissing, DigestMismatch, InputInvalid.
+   * Stores a manifest and makes it readable by digest. What it names must be there before it: linked blobs of the
+   * size it says, child manifests (`sparse`: an index may lack some, as when platforms were left out).
+   * Errors: ContentMissing, DigestMismatch, InputInvalid, DiskFull.
    */
   putManifest(repository: string, raw: RawManifest, options?: { sparse?: boolean }): Promise<void>;
   /** Lets a tag name a manifest that is there. Errors: ContentMissing. */
   tag(repository: string, tag: string, digest: Digest): Promise<void>;
   space(): Promise<StoreSpace>;
-  /** Removes temporary files that no living process of ours owns and that are older than `ageMs`. Answers their number. */
+  /** Removes temporary files of ended processes that are older than `ageMs` (facts, C20). Answers their number. */
   purgeStale(ageMs: number): Promise<number>;
-  /**
-   * What may be removed: everything outside `keep` and what its manifests name, where it belongs to `remove` or is
-   * older than `graceMs`. Nothing is changed.
-   */
-  planCollection(options: {
-    keep: Iterable<StoreItem>;
-    remove?: Iterable<StoreItem>;
-    graceMs: number;
-    now: number;
-  }): Promise<CollectionPlan>;
-  applyCollection(plan: CollectionPlan): Promise<void>;
+  /** What may be removed (see CollectionOptions). Nothing is changed. */
+  planCollection(options: CollectionOptions): Promise<CollectionPlan>;
+  /** Removes what was planned, parents before what they name; what was used since the plan stays. Answers the bytes freed. */
+  applyCollection(plan: CollectionPlan): Promise<number>;
   /** Binds a bundle's name to its digest for ever. Errors: Conflict where it is bound to another. */
   bind(name: string, bundleDigest: Digest): Promise<void>;
   bindings(): Promise<Binding[]>;
 }
 
-/** Opens the store below `root` (the directory that holds `docker/registry/v2`), and makes it where it is not there. */
-export declare function openStore(root: string): Promise<Store>;
+/** Opens the store below `root` (which holds `docker/registry/v2`), and makes it where it is not there. */
+export async function openStore(root: string): Promise<Store> {
+  const own = join(root, 'sluice'); // Beside `docker`, where the stock registry does not look.
+  const partials = join(own, 'partial');
+  const scratch = join(own, 'scratch');
+  for (const directory of [partials, scratch, join(root, blobDirectory(emptyDigest), '..', '..')]) {
+    await mkdir(directory, { recursive: true });
+  }
+  const marks = await openMarks(join(own, 'verified'));
+  const content = treeContent(directoryTree(root));
+  const lock = createPublishLock();
+  const running = new Map<Digest, Promise<void>>();
+  const busyPaths = new Set<string>();
+  /** When something was last written or relied upon, by the count of such events: a removal planned before leaves it. */
+  const used = new Map<Digest, number>();
+  let events = 0;
+  const use = (digest: Digest) => used.set(digest, ++events);
+  const dataPath = (digest: Digest) => join(root, blobData(digest));
+
+  async function exclusively(digest: Digest, signal?: AbortSignal): Promise<() => void> {
+    for (let other = running.get(digest); other !== undefined; other = running.get(digest)) {
+      await orAborted(other, signal);
+    }
+    signal?.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    running.set(digest, promise);
+    return () => {
+      running.delete(digest);
+      resolve();
+    };
+  }
+
+  async function verify(digest: Digest, size: number): Promise<boolean> {
+    const state = await store.blobState(digest, size);
+    if (state === 'absent') return false;
+    const path = dataPath(digest);
+    const handle = await open(path, 'r');
+    try {
+      const before = await handle.stat();
+      const { hash } = await hashFile(handle);
+      if (hash.digest('hex') === hexOf(digest)) {
+        await marks.add(digest, before);
+        return true;
+      }
+    } finally {
+      await handle.close();
+    }
+    marks.remove(digest);
+    await rm(path, { force: true });
+    return false;
+  }
+
+  async function requireChildren(repository: string, manifest: Manifest, sparse: boolean): Promise<void> {
+    const children =
+      manifest.kind === 'index'
+        ? manifest.manifests.map((child) => ({ ...child, isManifest: isManifestType(child.mediaType) }))
+        : [manifest.config, ...manifest.layers].map((child) => ({ ...child, isManifest: false }));
+    for (const child of children) {
+      if (manifest.kind === 'index' && sparse) continue;
+      const linked = await content.hasLink(repository, child.isManifest ? 'manifest' : 'blob', child.digest);
+      const size = linked ? (await fileFacts(dataPath(child.digest)))?.size : undefined;
+      if (size !== child.size) {
+        throw new SluiceError(
+          'ContentMissing',
+          `${repository}: ${child.digest} must be there before what names it${size === undefined ? '' : ` (it has ${size} of ${child.size} bytes)`}`,
+        );
+      }
+      use(child.digest);
+    }
+  }
+
+  const store: Store = {
+    ...content,
+    root,
+
+    async blobState(digest, size) {
+      const facts = await fileFacts(dataPath(digest));
+      if (facts?.size !== size) return 'absent';
+      return marks.has(digest, facts) ? 'verified' : 'unverified';
+    },
+
+    async verifyBlob(digest, size) {
+      const release = await exclusively(digest);
+      try {
+        return await verify(digest, size);
+      } finally {
+        release();
+      }
+    },
+
+    async begin(digest, size, options = {}) {
+      if (size === 0 && digest !== emptyDigest) {
+        throw new SluiceError('DigestMismatch', `the blob ${digest} cannot be empty`);
+      }
+      const release = await exclusively(digest, options.signal);
+      try {
+        const state = await store.blobState(digest, size);
+        if (state === 'verified' || (state === 'unverified' && (await verify(digest, size)))) {
+          use(digest);
+          release();
+          return undefined;
+        }
+        const partial = await openPartial(partials, digest, size, (path) => busyPaths.has(path));
+        busyPaths.add(partial.path);
+        return createBlobWriter(digest, size, partial, {
+          directory: join(root, blobDirectory(digest)),
+          publish: lock.shared,
+          async ended(committed) {
+            busyPaths.delete(partial.path);
+            const facts = committed ? await fileFacts(dataPath(digest)) : undefined;
+            if (facts !== undefined) await marks.add(digest, facts).catch(() => {});
+            use(digest);
+            release();
+          },
+        });
+      } catch (error) {
+        release();
+        throw diskError(error, partials);
+      }
+    },
+
+    async linkLayers(repository, digests) {
+      requireName(repository);
+      await lock.shared(async () => {
+        for (const digest of digests) {
+          if ((await content.hasBlob(digest)) === undefined) {
+            throw new SluiceError('ContentMissing', `${repository}: the blob ${digest} is not in the store`);
+          }
+          use(digest);
+        }
+        const parent = join(root, layersPath(repository));
+        await placeLinks(
+          scratch,
+          digests.map((digest) => ({ parent, name: hexOf(digest), text: digest })),
+        );
+        faultPoint('store-layers-linked');
+      });
+    },
+
+    linkLayer: (repository, digest) => store.linkLayers(repository, [digest]),
+
+    async putManifest(repository, raw, options = {}) {
+      requireName(repository);
+      if (digestOf(raw.bytes) !== raw.digest) {
+        throw new SluiceError(
+          'DigestMismatch',
+          `the bytes of the manifest ${raw.digest} have another digest`,
+        );
+      }
+      const manifest = parseManifest(raw.bytes, raw.mediaType);
+      const writer = await store.begin(raw.digest, raw.bytes.length);
+      if (writer !== undefined) {
+        if (writer.offset < raw.bytes.length) await writer.write(raw.bytes.subarray(writer.offset));
+        await writer.commit();
+      }
+      await lock.shared(async () => {
+        await requireChildren(repository, manifest, options.sparse === true);
+        if ((await fileFacts(dataPath(raw.digest)))?.size !== raw.bytes.length) {
+          throw new SluiceError(
+            'ContentMissing',
+            `${repository}: the manifest ${raw.digest} was removed meanwhile`,
+          );
+        }
+        use(raw.digest);
+        const parent = join(root, revisionsPath(repository));
+        await placeLinks(scratch, [{ parent, name: hexOf(raw.digest), text: raw.digest }]);
+        faultPoint('store-manifest-linked');
+      });
+    },
+
+    async tag(repository, tag, digest) {
+      requireName(repository);
+      if (!isTag(tag)) throw new SluiceError('InputInvalid', `"${tag}" is not a tag`);
+      await lock.shared(async () => {
+        if (!(await content.hasLink(repository, 'manifest', digest))) {
+          throw new SluiceError(
+            'ContentMissing',
+            `${repository} has no manifest ${digest} that ${tag} could name`,
+          );
+        }
+        use(digest);
+        if ((await content.resolveTag(repository, tag)) === digest) return;
+        const parent = join(root, tagsPath(repository), tag, 'index', 'sha256');
+        await placeLinks(scratch, [{ parent, name: hexOf(digest), text: digest }]);
+        faultPoint('store-tag-indexed');
+        await placeFile(scratch, join(root, tagLink(repository, tag)), digest);
+        faultPoint('store-tagged');
+      });
+    },
+
+    async space() {
+      const facts = await statfs(root);
+      return {
+        bytesFree: facts.bavail * facts.bsize,
+        bytesTotal: facts.blocks * facts.bsize,
+        inodesFree: facts.ffree,
+      };
+    },
+
+    async purgeStale(ageMs) {
+      const before = Date.now() - ageMs;
+      let purged = 0;
+      for (const directory of [partials, scratch]) {
+        for (const name of await readdir(directory)) {
+          const path = join(directory, name);
+          const owner = ownerOfPartial(name);
+          if (
+            busyPaths.has(path) ||
+            (owner !== undefined && owner !== ownOwner && (await isOwnerAlive(owner)))
+          )
+            continue;
+          const facts = await stat(path).catch(() => undefined);
+          if (facts === undefined || facts.mtimeMs > before) continue;
+          await rm(path, { recursive: true, force: true });
+          purged += 1;
+        }
+      }
+      return purged;
+    },
+
+    planCollection: (options) => planCollection(content, root, options, events),
+
+    applyCollection: (plan) =>
+      lock.alone(() =>
+        applyPlan(root, scratch, plan, {
+          isUsedSince: (digest) => (used.get(digest) ?? 0) > plan.event || running.has(digest),
+          removed: (digest) => marks.remove(digest),
+        }),
+      ),
+
+    bind: (name, bundleDigest) => bindName(join(own, 'bindings'), name, bundleDigest),
+    bindings: () => readBindings(join(own, 'bindings')),
+  };
+  return store;
+}
+
+function requireName(repository: string): void {
+  if (!isRepositoryName(repository)) {
+    throw new SluiceError('InputInvalid', `"${repository}" is not the name of a repository`);
+  }
+}
+
+async function orAborted(other: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return await other;
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    await Promise.race([other, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

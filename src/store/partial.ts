@@ -1,0 +1,101 @@
+import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemCode } from '../errors/error.ts';
+import { type Digest, hexOf } from '../oci/digest.ts';
+import { isOwnerAlive, ownOwner } from './owner.ts';
+import { readBytes } from './stream.ts';
+
+/** A blob as far as it has come, open for more. */
+export interface Partial {
+  readonly path: string;
+  readonly handle: FileHandle;
+  /** Bytes that stand in it, all of them in `hash`. */
+  readonly offset: number;
+  readonly hash: Hash;
+}
+
+const partialForm = /^([0-9a-f]{64})\.([0-9a-f-]+)\.([0-9a-f]{12})\.part$/;
+
+/**
+ * Opens a partial file for a blob: one that was left by a process that ended, or by us, where there is one,
+ * else a new one. Names are unique, and one is taken over by renaming it, so that no two write to the same file
+ * (facts, C18). What is found is hashed; where it is as long as the blob and is not it, it starts anew (C10).
+ */
+export async function openPartial(
+  directory: string,
+  digest: Digest,
+  size: number,
+  isBusy: (path: string) => boolean,
+): Promise<Partial> {
+  const path = join(directory, `${hexOf(digest)}.${ownOwner}.${randomBytes(6).toString('hex')}.part`);
+  await takeOver(directory, digest, path, isBusy);
+  const handle = await open(path, 'a+');
+  try {
+    const found = await hashFile(handle);
+    if (found.size > size || (found.size === size && found.hash.copy().digest('hex') !== hexOf(digest))) {
+      await handle.truncate(0);
+      return { path, handle, offset: 0, hash: createHash('sha256') };
+    }
+    return { path, handle, offset: found.size, hash: found.hash };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Renames the longest partial file that nobody works on to `path`, and removes the others. */
+async function takeOver(
+  directory: string,
+  digest: Digest,
+  path: string,
+  isBusy: (path: string) => boolean,
+): Promise<void> {
+  const left: { path: string; size: number }[] = [];
+  for (const name of await readdir(directory)) {
+    const [, hex, owner] = partialForm.exec(name) ?? [];
+    const found = join(directory, name);
+    if (hex !== hexOf(digest) || owner === undefined || isBusy(found)) continue;
+    if (owner !== ownOwner && (await isOwnerAlive(owner))) continue;
+    const facts = await stat(found).catch(() => undefined);
+    if (facts !== undefined) left.push({ path: found, size: facts.size });
+  }
+  left.sort((a, b) => b.size - a.size);
+  let taken = false;
+  for (const candidate of left) {
+    if (taken) {
+      await rm(candidate.path, { force: true });
+      continue;
+    }
+    try {
+      await rename(candidate.path, path);
+      taken = true;
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error; // Another process was faster.
+    }
+  }
+}
+
+/** Whether a file name is that of a partial file, and whose. */
+export function ownerOfPartial(name: string): string | undefined {
+  return partialForm.exec(name)?.[2];
+}
+
+/** Hashes a whole open file. */
+export async function hashFile(handle: FileHandle): Promise<{ size: number; hash: Hash }> {
+  const hash = createHash('sha256');
+  const buffers = [Buffer.allocUnsafe(readBytes), Buffer.allocUnsafe(readBytes)] as const;
+  const readAt = (offset: number, turn: number) =>
+    handle.read(turn % 2 === 0 ? buffers[0] : buffers[1], 0, readBytes, offset);
+  let size = 0;
+  let turn = 0;
+  let next = readAt(0, turn);
+  while (true) {
+    const { bytesRead, buffer } = await next;
+    if (bytesRead === 0) return { size, hash };
+    size += bytesRead;
+    turn += 1;
+    next = readAt(size, turn);
+    hash.update(buffer.subarray(0, bytesRead));
+  }
+}

@@ -1,0 +1,59 @@
+import { type Digest, isDigest, referrersTag } from '../oci/digest.ts';
+import { type Descriptor, parseManifest, referrerDescriptor } from '../oci/manifest.ts';
+import type { TreeContent } from './content.ts';
+
+interface Referrer {
+  readonly subject: Digest;
+  readonly descriptor: Descriptor;
+}
+
+/**
+ * Finds the manifests of a repository whose subject is a digest. The layout has no index of them, so that the
+ * manifests themselves are read, each once: what a digest says never changes. The fallback tag is read too, as
+ * a set, and what it names about itself or names in vain is left out (facts, S6).
+ */
+export function createReferrers(
+  content: TreeContent,
+): (repository: string, digest: Digest) => Promise<Descriptor[]> {
+  const known = new Map<Digest, Referrer | undefined>();
+
+  async function look(repository: string, revision: Digest): Promise<Referrer | undefined> {
+    if (known.has(revision)) return known.get(revision);
+    const raw = await content.manifest(repository, revision).catch(() => undefined); // A damaged one refers to nothing.
+    if (raw === undefined) return undefined;
+    const manifest = parseManifest(raw.bytes, raw.mediaType);
+    const found =
+      manifest.subject === undefined
+        ? undefined
+        : {
+            subject: manifest.subject.digest,
+            descriptor: referrerDescriptor(revision, raw.bytes.length, manifest),
+          };
+    known.set(revision, found);
+    return found;
+  }
+
+  return async (repository, digest) => {
+    const found = new Map<Digest, Descriptor>();
+    for (const revision of await content.links(repository, 'manifest')) {
+      const referrer = await look(repository, revision);
+      if (referrer?.subject === digest) found.set(revision, referrer.descriptor);
+    }
+    for (const entry of await fallback(content, repository, digest)) {
+      if (entry.digest === digest || found.has(entry.digest) || !isDigest(entry.digest)) continue;
+      if (await content.hasLink(repository, 'manifest', entry.digest)) found.set(entry.digest, entry);
+    }
+    return [...found.values()].sort((a, b) => (a.digest < b.digest ? -1 : 1));
+  };
+}
+
+async function fallback(
+  content: TreeContent,
+  repository: string,
+  digest: Digest,
+): Promise<readonly Descriptor[]> {
+  const raw = await content.manifest(repository, referrersTag(digest));
+  if (raw === undefined) return [];
+  const manifest = parseManifest(raw.bytes, raw.mediaType);
+  return manifest.kind === 'index' ? manifest.manifests : [];
+}
