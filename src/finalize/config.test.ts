@@ -51,6 +51,12 @@ test('B10 keys without effect are told', async (t) => {
 });
 
 test('B40 an unknown strategy, or a lock without its server, is a problem', async (t) => {
-  assert.match((await load(t, { 'etc/1.toml': '[updates]\nstrategy = "etcd-lock"' })).problems[0] ?? '', /etcd-lock/);
-  assert.match((await load(t, { 'etc/1.toml': '[updates]\nstrategy = "fleet_lock"' })).problems[0] ?? '', /base_url/);
+  assert.match(
+    (await load(t, { 'etc/1.toml': '[updates]\nstrategy = "etcd-lock"' })).problems[0] ?? '',
+    /etcd-lock/,
+  );
+  assert.match(
+    (await load(t, { 'etc/1.toml': '[updates]\nstrategy = "fleet_lock"' })).problems[0] ?? '',
+    /base_url/,
+  );
 });

@@ -105,38 +105,74 @@ const groupForm = /^[a-zA-Z0-9.-]+$/;
 /** Every key that is understood, and what it must be. */
 const rules: Record<string, Rule> = {
   'updates.enabled': (value) =>
-    typeof value === 'boolean' ? { set: (draft) => { draft.enabled = value; } } : { problem: 'must be true or false' },
+    typeof value === 'boolean'
+      ? {
+          set: (draft) => {
+            draft.enabled = value;
+          },
+        }
+      : { problem: 'must be true or false' },
   'updates.strategy': (value) => {
     const names = typeof value === 'string' ? [value === '' ? 'immediate' : value] : value;
-    if (!Array.isArray(names) || names.length === 0) return { problem: 'must be a strategy or a list of them' };
+    if (!Array.isArray(names) || names.length === 0)
+      return { problem: 'must be a strategy or a list of them' };
     // Case B40: an unknown strategy must never become a looser one.
     const unknown = names.find((name) => !strategyNames.includes(name));
-    if (unknown !== undefined) return { problem: `'${unknown}' is no strategy; known are ${strategyNames.join(', ')}` };
-    return { set: (draft) => { draft.strategies = names as StrategyName[]; } };
+    if (unknown !== undefined)
+      return { problem: `'${unknown}' is no strategy; known are ${strategyNames.join(', ')}` };
+    return {
+      set: (draft) => {
+        draft.strategies = names as StrategyName[];
+      },
+    };
   },
   'updates.marker_file.path': (value) =>
     typeof value === 'string' && value.startsWith('/')
-      ? { set: (draft) => { draft.marker = { ...draft.marker, path: value }; } }
+      ? {
+          set: (draft) => {
+            draft.marker = { ...draft.marker, path: value };
+          },
+        }
       : { problem: 'must be an absolute path' },
   'updates.marker_file.allow_without_expiry': (value) =>
     typeof value === 'boolean'
-      ? { set: (draft) => { draft.marker = { ...draft.marker, allowWithoutExpiry: value }; } }
+      ? {
+          set: (draft) => {
+            draft.marker = { ...draft.marker, allowWithoutExpiry: value };
+          },
+        }
       : { problem: 'must be true or false' },
   'updates.fleet_lock.base_url': (value) =>
     typeof value === 'string' && /^https?:\/\//.test(value)
-      ? { set: (draft) => { draft.fleetLock = { ...draft.fleetLock, baseUrl: value }; } }
+      ? {
+          set: (draft) => {
+            draft.fleetLock = { ...draft.fleetLock, baseUrl: value };
+          },
+        }
       : { problem: 'must be an http or https URL' },
   'identity.group': (value) =>
     typeof value === 'string' && groupForm.test(value)
-      ? { set: (draft) => { draft.fleetLock = { ...draft.fleetLock, group: value }; } }
+      ? {
+          set: (draft) => {
+            draft.fleetLock = { ...draft.fleetLock, group: value };
+          },
+        }
       : { problem: 'must match ^[a-zA-Z0-9.-]+$' },
   'agent.timing.steady_interval_secs': (value) =>
     typeof value === 'number' && Number.isInteger(value) && value > 0
-      ? { set: (draft) => { draft.steadyIntervalMs = value * 1000; } }
+      ? {
+          set: (draft) => {
+            draft.steadyIntervalMs = value * 1000;
+          },
+        }
       : { problem: 'must be a whole number of seconds above 0' },
   'agent.clock': (value) =>
     value === 'trusted' || value === 'synchronized'
-      ? { set: (draft) => { draft.clockTrusted = value === 'trusted'; } }
+      ? {
+          set: (draft) => {
+            draft.clockTrusted = value === 'trusted';
+          },
+        }
       : { problem: "must be 'synchronized' or 'trusted'" },
 };
 
@@ -178,7 +214,8 @@ export function mergeFragments(
 function* leaves(value: object, prefix = ''): Generator<[string, unknown]> {
   for (const [key, child] of Object.entries(value)) {
     const path = prefix === '' ? key : `${prefix}.${key}`;
-    const table = typeof child === 'object' && child !== null && !Array.isArray(child) && !(child instanceof Date);
+    const table =
+      typeof child === 'object' && child !== null && !Array.isArray(child) && !(child instanceof Date);
     if (table && rules[path] === undefined) yield* leaves(child, path);
     else yield [path, child];
   }

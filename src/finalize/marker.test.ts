@@ -42,7 +42,10 @@ test('B16 a marker that is not exactly understood gives no permission', () => {
 });
 
 test('what is understood', () => {
-  assert.deepEqual(parse('{"notAfter":1900000000}'), { kind: 'allowed', marker: { notAfter: 1900000000, once: false } });
+  assert.deepEqual(parse('{"notAfter":1900000000}'), {
+    kind: 'allowed',
+    marker: { notAfter: 1900000000, once: false },
+  });
   assert.deepEqual(parse('{"allowUntil":1900000000,"once":true,"release":"1.1.0"}'), {
     kind: 'allowed',
     marker: { notAfter: 1900000000, once: true, release: '1.1.0' },

@@ -51,7 +51,10 @@ export function parseMarker(bytes: Uint8Array, rules: Pick<MarkerRules, 'allowWi
   const known = ['notAfter', 'allowUntil', 'once', 'release'];
   const unknown = Object.keys(value).filter((key) => !known.includes(key));
   if (unknown.length > 0) {
-    return denied('UnknownKey', `the marker file has the unknown key '${unknown[0]}'; known are ${known.join(', ')}`);
+    return denied(
+      'UnknownKey',
+      `the marker file has the unknown key '${unknown[0]}'; known are ${known.join(', ')}`,
+    );
   }
   const { notAfter, allowUntil, once, release } = value as Record<string, unknown>;
   if (notAfter !== undefined && allowUntil !== undefined) {
@@ -68,7 +71,8 @@ export function parseMarker(bytes: Uint8Array, rules: Pick<MarkerRules, 'allowWi
   } else if (!rules.allowWithoutExpiry) {
     return denied('NoExpiry', 'the marker file has no notAfter, and allow_without_expiry is not set');
   }
-  if (once !== undefined && typeof once !== 'boolean') return denied('WrongType', 'once must be true or false');
+  if (once !== undefined && typeof once !== 'boolean')
+    return denied('WrongType', 'once must be true or false');
   if (release !== undefined && (typeof release !== 'string' || release === '')) {
     return denied('WrongType', 'release must be a text');
   }
@@ -110,7 +114,10 @@ export async function lookAtMarker(path: string, rules: MarkerRules): Promise<Ma
       return denied('WrongOwner', `${path} is owned by uid ${found.uid}, not by uid ${rules.ownerUid}`);
     }
     if ((found.mode & 0o022) !== 0) {
-      return denied('Writable', `${path} may be written by others than its owner (mode ${octal(found.mode)})`);
+      return denied(
+        'Writable',
+        `${path} may be written by others than its owner (mode ${octal(found.mode)})`,
+      );
     }
     if (found.nlink > 1) return denied('Link', `${path} has ${found.nlink} hard links`);
     if (found.size > markerBytesMax) return parseMarker(new Uint8Array(markerBytesMax + 1), rules);
@@ -152,14 +159,26 @@ function octal(mode: number): string {
 }
 
 /** Whether a marker that was read allows this release now. `now` in Unix milliseconds. */
-export function markerAllows(marker: Marker, release: { version?: string; digest?: string }, now: number): MarkerLook {
+export function markerAllows(
+  marker: Marker,
+  release: { version?: string; digest?: string },
+  now: number,
+): MarkerLook {
   if (marker.notAfter !== undefined && now >= marker.notAfter * 1000) {
     const ended = new Date(marker.notAfter * 1000).toISOString();
     return { kind: 'denied', reason: 'Expired', message: `the window has ended at ${ended}` };
   }
-  if (marker.release !== undefined && marker.release !== release.version && marker.release !== release.digest) {
+  if (
+    marker.release !== undefined &&
+    marker.release !== release.version &&
+    marker.release !== release.digest
+  ) {
     const staged = release.version ?? release.digest ?? 'another release';
-    return { kind: 'denied', reason: 'OtherRelease', message: `the window is for ${marker.release}, staged is ${staged}` };
+    return {
+      kind: 'denied',
+      reason: 'OtherRelease',
+      message: `the window is for ${marker.release}, staged is ${staged}`,
+    };
   }
   return { kind: 'allowed', marker };
 }

@@ -1,0 +1,96 @@
+import { messageOf } from '../errors/error.ts';
+import type { HttpClient } from '../http/client.ts';
+
+/** The answer to a request for the slot, as the agent acts on it. */
+export type LockAnswer =
+  | { readonly kind: 'granted' }
+  /** Somebody else's turn, or the server drains this node: asking again later is all there is to do. */
+  | { readonly kind: 'wait'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'error'; readonly reason: string; readonly message: string };
+
+/** Bytes of an answer that are read; it is a few words. */
+const answerBytesMax = 64 * 1024;
+/** Milliseconds for the whole exchange: a server that drips must not hold the agent (case B34). */
+export const lockTimeoutMs = 30_000;
+const headerName = 'fleet-lock-protocol';
+
+export interface LockRequest {
+  readonly baseUrl: string;
+  readonly id: string;
+  readonly group: string;
+}
+
+/**
+ * The client of the FleetLock protocol, strict: only an answer of exactly 200 is a grant, redirects are errors
+ * (they are never followed), everything is bounded (cases B32, B34, B36).
+ */
+export function createFleetLockClient(http: HttpClient): {
+  preReboot(request: LockRequest): Promise<LockAnswer>;
+  steadyState(request: LockRequest): Promise<LockAnswer>;
+} {
+  async function post(request: LockRequest, call: 'pre-reboot' | 'steady-state'): Promise<LockAnswer> {
+    try {
+      const response = await http.request({
+        method: 'POST',
+        url: lockUrl(request.baseUrl, call),
+        headers: { [headerName]: 'true', 'content-type': 'application/json' },
+        body: JSON.stringify({ client_params: { id: request.id, group: request.group } }),
+        headersTimeoutMs: lockTimeoutMs,
+        stallTimeoutMs: lockTimeoutMs,
+        signal: AbortSignal.timeout(lockTimeoutMs),
+      });
+      return judge(response.status, await response.text(answerBytesMax), call);
+    } catch (error) {
+      return {
+        kind: 'error',
+        reason: 'Unreachable',
+        message: `the lock server cannot be asked: ${messageOf(error)}`,
+      };
+    }
+  }
+  return {
+    preReboot: (request) => post(request, 'pre-reboot'),
+    steadyState: (request) => post(request, 'steady-state'),
+  };
+}
+
+/** The address of a call below the base, which is kept whole whether or not it ends with a slash. */
+export function lockUrl(baseUrl: string, call: string): string {
+  return `${baseUrl.replace(/\/+$/, '')}/v1/${call}`;
+}
+
+/** What an answer means. Pure. */
+export function judge(status: number, body: string, call: 'pre-reboot' | 'steady-state'): LockAnswer {
+  if (status === 200) return { kind: 'granted' };
+  const said = errorBody(body);
+  // Case B28: a server that refuses an unlock because another node holds the slot; it is not ours to wait for.
+  if (call === 'steady-state' && status === 423) return { kind: 'granted' };
+  const full =
+    status === 423 || status === 409 || status === 429 || said?.kind === 'failed_lock_semaphore_full';
+  if (full || (said?.kind === 'failed_lock' && /all \d+ semaphore slots/.test(said.value))) {
+    const reason = said?.kind === 'draining' ? 'Draining' : 'SlotTaken';
+    return { kind: 'wait', reason, message: said?.value ?? `the lock server answered ${status}` };
+  }
+  if (status >= 300 && status < 400) {
+    return {
+      kind: 'error',
+      reason: 'Redirect',
+      message: `the lock server answered with a redirect (${status})`,
+    };
+  }
+  if (status >= 200 && status < 300) {
+    return { kind: 'error', reason: 'NotAGrant', message: `the answer ${status} is no grant: only 200 is` };
+  }
+  const why = said === undefined ? '' : `: ${said.kind}: ${said.value}`;
+  return { kind: 'error', reason: 'Refused', message: `the lock server answered ${status}${why}` };
+}
+
+function errorBody(body: string): { kind: string; value: string } | undefined {
+  try {
+    const { kind, value } = JSON.parse(body) as { kind?: unknown; value?: unknown };
+    if (typeof kind !== 'string' || kind === '' || typeof value !== 'string') return undefined;
+    return { kind: kind.slice(0, 64), value: value.slice(0, 512) };
+  } catch {
+    return undefined;
+  }
+}

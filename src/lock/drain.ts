@@ -1,0 +1,95 @@
+import type { Node, Pod } from '../api/core.ts';
+import { annotations } from '../api/names.ts';
+import { messageOf } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { isNotFound } from '../kube/error.ts';
+
+/** The value of the annotation on a node that we cordoned; nobody else's cordon is ever lifted (case B46). */
+export const cordonOwner = 'sluice-fleet-lock';
+
+/** How a drain stands. */
+export type DrainProgress =
+  | { readonly kind: 'drained' }
+  /** Pods that are still there, or may not be evicted yet; in words. */
+  | { readonly kind: 'waiting'; readonly message: string };
+
+/** Whether draining makes sense: with nowhere else to go, pods would only be stopped twice. Pure. */
+export function drainIsPossible(nodes: readonly Node[], name: string): boolean {
+  return nodes.some(
+    (node) => node.metadata.name !== name && node.spec?.unschedulable !== true && isReady(node),
+  );
+}
+
+function isReady(node: Node): boolean {
+  return node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+}
+
+/** The pods that a drain moves: not those that end with the node anyway or belong to it. Pure. */
+export function podsToEvict(pods: readonly Pod[]): Pod[] {
+  return pods.filter((pod) => {
+    if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') return false;
+    if (pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined) return false;
+    return !pod.metadata.ownerReferences?.some(
+      ({ kind, controller }) => kind === 'DaemonSet' && controller === true,
+    );
+  });
+}
+
+/** Makes the node unschedulable. Owner and cordon are one write, so that a crash leaves no cordon without its owner. */
+export async function cordon(client: KubeClient, name: string): Promise<void> {
+  const node = await client.get(client.kinds.Node, name);
+  if (node.spec?.unschedulable === true) return;
+  await client.patch(client.kinds.Node, name, {
+    metadata: { annotations: { [annotations.cordonedBy]: cordonOwner } },
+    spec: { unschedulable: true },
+  });
+}
+
+/** Lifts our own cordon, mark and all in one write. A node that is gone needs none. */
+export async function uncordon(client: KubeClient, name: string): Promise<void> {
+  const node = await client.tryGet(client.kinds.Node, name);
+  if (node?.metadata.annotations?.[annotations.cordonedBy] !== cordonOwner) return;
+  await client.patch(client.kinds.Node, name, {
+    metadata: { annotations: { [annotations.cordonedBy]: null } },
+    spec: { unschedulable: null },
+  });
+}
+
+/** One round of a drain: cordons, evicts what is there, says what it waits for (cases B44, B48). */
+export async function drainOnce(client: KubeClient, name: string): Promise<DrainProgress> {
+  const nodes = (await client.list(client.kinds.Node)).items;
+  if (!nodes.some((node) => node.metadata.name === name)) return { kind: 'drained' };
+  if (!drainIsPossible(nodes, name)) return { kind: 'drained' };
+  await cordon(client, name);
+  const { items } = await client.list(client.kinds.Pod, { fieldSelector: `spec.nodeName=${name}` });
+  const pods = podsToEvict(items);
+  const waits: string[] = [];
+  for (const pod of pods) {
+    const title = `${pod.metadata.namespace}/${pod.metadata.name}`;
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      waits.push(`${title} is ending`);
+      continue;
+    }
+    waits.push(`${title}: ${await evict(client, pod)}`);
+  }
+  return waits.length === 0 ? { kind: 'drained' } : { kind: 'waiting', message: summary(waits) };
+}
+
+/** One refusal must not keep the others from being tried. */
+async function evict(client: KubeClient, pod: Pod): Promise<string> {
+  try {
+    const { uid, namespace = '', name = '' } = pod.metadata;
+    const outcome = await client.evict(namespace, name, uid === undefined ? {} : { uid });
+    return outcome.outcome === 'Blocked' ? outcome.message : 'is ending';
+  } catch (error) {
+    if (isNotFound(error)) return 'is gone';
+    return messageOf(error);
+  }
+}
+
+const shownMax = 3;
+
+function summary(waits: readonly string[]): string {
+  const more = waits.length > shownMax ? ` and ${waits.length - shownMax} more` : '';
+  return `waiting for ${waits.slice(0, shownMax).join('; ')}${more}`;
+}

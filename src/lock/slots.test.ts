@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { advance, type Holder, lock, unlock } from './slots.ts';
+
+const now = '2026-01-01T00:00:00Z';
+
+test('a slot is reserved, drained, granted, given back; the second waits', () => {
+  const first = lock({ slots: 1, holders: [] }, { id: 'a', node: 'master-0' }, now);
+  assert.ok(first.kind === 'draining');
+  assert.equal(first.holders[0]?.state, 'Reserved');
+  const second = lock({ slots: 1, holders: first.holders }, { id: 'b' }, now);
+  assert.ok(second.kind === 'full');
+  assert.match(second.message, /master-0 since 2026/);
+  const drained = advance(first.holders, 'a', 'Granted');
+  assert.equal(lock({ slots: 1, holders: drained }, { id: 'a' }, now).kind, 'granted');
+  assert.deepEqual(unlock({ slots: 1, holders: drained }, 'a'), []);
+});
+
+test('B28 unlocking what is not held changes nothing', () => {
+  const holders: Holder[] = [{ id: 'a', state: 'Granted', since: now, lastSeen: now }];
+  assert.equal(unlock({ slots: 1, holders }, 'b'), holders);
+  assert.equal(advance(holders, 'b', 'Granted'), holders);
+});
+
+test('never more holders than slots, whoever asks in whatever order', () => {
+  const call = fc.record({
+    id: fc.constantFrom('a', 'b', 'c', 'd'),
+    op: fc.constantFrom('lock', 'unlock', 'drained'),
+  });
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 3 }), fc.array(call, { maxLength: 40 }), (slots, calls) => {
+      let holders: readonly Holder[] = [];
+      for (const { id, op } of calls) {
+        if (op === 'unlock') holders = unlock({ slots, holders }, id);
+        else if (op === 'drained') holders = advance(holders, id, 'Granted');
+        else {
+          const outcome = lock({ slots, holders }, { id }, now);
+          if (outcome.kind !== 'full') holders = outcome.holders;
+        }
+        assert.ok(holders.length <= slots);
+        assert.equal(new Set(holders.map((holder) => holder.id)).size, holders.length);
+      }
+    }),
+  );
+});
