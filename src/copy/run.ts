@@ -43,7 +43,7 @@ export interface CopyOptions {
 
 const stallMsDefault = 60_000;
 const concurrencyDefault = 3;
-/** Bytes of one read from the source at most are the source's affair; problems listed are ours. */
+/** Problems of one copy that are listed; after that many nobody reads on. */
 const problemsMax = 20;
 
 /**
@@ -242,16 +242,12 @@ async function verifyProblems(
 }
 
 async function recordWhole(plan: CopyPlan, clock: Clock): Promise<WholeRecord> {
-  const { document, digest } = plan.bundle;
   const record: WholeRecord = {
     formatVersion: 1,
-    name: document.name,
-    bundleDigest: digest,
-    version: document.version,
-    payload: document.payload,
+    name: plan.bundle.document.name,
+    bundle: plan.bundle,
     bytes: plan.bytesTotal,
     verifiedAt: rfc3339(clock.now()),
-    document,
   };
   faultPoint('copy-before-record');
   await writeWholeRecord(plan.store.root, record);
