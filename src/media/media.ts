@@ -1,23 +1,94 @@
-import type { Digest } from '../oci/digest.ts';
-import type { ContentSource } from '../oci/source.ts';
+import { stat } from 'node:fs/promises';
+import { SluiceError, systemCode } from '../errors/error.ts';
+import { type TreeContent, treeContent } from '../store/content.ts';
+import { layoutRoot } from '../store/path.ts';
 import type { Tree } from '../store/tree.ts';
+import { type Device, isMediaLoss, openDevice } from './device.ts';
+import { mediaDirectoryTree } from './directory.ts';
+import { type MediaHint, parseHint, readHintBytes } from './hint.ts';
+import { isIso, isoTree } from './iso.ts';
+import { isTar, tarTree } from './tar.ts';
 
 export type MediaFormat = 'directory' | 'iso' | 'tar';
 
-/** What media say of themselves in `sluice-media.json`: never trusted, only a place to look first. */
-export interface MediaHint {
-  readonly bundles: readonly { readonly name: string; readonly digest: Digest }[];
-}
-
-/** A disk, image file or directory that is open. */
+/** A disk, an image file or a directory that is open. What it holds is not verified. */
 export interface Media {
   readonly path: string;
   readonly format: MediaFormat;
   readonly tree: Tree;
-  readonly content: ContentSource;
+  readonly content: TreeContent;
+  /** Empty where media carry no hint, or one that cannot be read. */
   readonly hint: MediaHint;
   close(): Promise<void>;
 }
 
-/** Errors: NotFound, MediaUnreadable, MediaLost. */
-export declare function openMedia(path: string): Promise<Media>;
+/**
+ * Opens a directory, an ISO image (file or block device) or a tar archive that carries content. Nothing is
+ * mounted, and no privilege is needed beyond reading it.
+ *
+ * Errors: NotFound, MediaUnreadable, MediaLost.
+ */
+export async function openMedia(path: string): Promise<Media> {
+  const { tree, format } = await openTree(path);
+  try {
+    if ((await tree.list(layoutRoot)).length === 0) {
+      throw new SluiceError('MediaUnreadable', `${path} carries no content: it has no ${layoutRoot}`);
+    }
+    return {
+      path,
+      format,
+      tree,
+      content: treeContent(tree),
+      hint: await readHint(tree),
+      close: () => tree.close(),
+    };
+  } catch (error) {
+    await tree.close();
+    throw error;
+  }
+}
+
+/** Opens what stands at a path as a tree of files, by what it is. Errors: as `openMedia`. */
+export async function openTree(path: string): Promise<{ tree: Tree; format: MediaFormat }> {
+  if (await isDirectory(path)) return { tree: await mediaDirectoryTree(path), format: 'directory' };
+  const device = await openDevice(path);
+  try {
+    return await openImage(device);
+  } catch (error) {
+    await device.close();
+    throw error;
+  }
+}
+
+async function openImage(device: Device): Promise<{ tree: Tree; format: MediaFormat }> {
+  if (await isIso(device)) return { tree: await isoTree(device), format: 'iso' };
+  if (await isTar(device)) return { tree: await tarTree(device), format: 'tar' };
+  throw new SluiceError('MediaUnreadable', `${device.path} is neither an ISO image nor a tar archive`, {
+    next: 'Give a directory, an ISO image or a tar archive that bundle build has written, or mount the disk first.',
+  });
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (isMediaLoss(error)) {
+      throw new SluiceError('MediaLost', `${path} cannot be read (${systemCode(error)})`, { cause: error });
+    }
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') {
+      throw new SluiceError('NotFound', `${path} does not exist`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+async function readHint(tree: Tree): Promise<MediaHint> {
+  try {
+    const bytes = await readHintBytes(tree);
+    return bytes === undefined ? { bundles: [] } : parseHint(bytes);
+  } catch (error) {
+    // A broken hint must not keep a good bundle from being found; verifying media tells of it.
+    if (error instanceof SluiceError && error.code !== 'MediaLost') return { bundles: [] };
+    throw error;
+  }
+}
