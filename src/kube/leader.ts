@@ -1,0 +1,178 @@
+import type { Lease } from '../api/core.ts';
+import { messageOf } from '../errors/error.ts';
+import { type Clock, systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import type { KubeClient } from './client.ts';
+import { isAlreadyExists, isConflict } from './error.ts';
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<KubeClient, 'kinds' | 'tryGet' | 'create' | 'update'>;
+  readonly leaseName: string;
+  readonly namespace: string;
+  /** Tells this process from every other, such as host name and a random part. */
+  readonly identity: string;
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** The work of the leader; its signal aborts when the lease is lost or `signal` aborts. */
+  run(signal: AbortSignal): Promise<void>;
+  readonly timing?: LeaderTiming;
+  readonly clock?: Clock;
+}
+
+export interface LeaderTiming {
+  /** Others take over after this long without a sign of life. */
+  readonly leaseMs: number;
+  /** The leader stops when it could not renew for this long; shorter than leaseMs, so that two never lead. */
+  readonly renewDeadlineMs: number;
+  readonly retryMs: number;
+}
+
+/** The values that Kubernetes' own controllers use. */
+export const leaderTiming: LeaderTiming = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+
+/** What was last seen of the lease, and when by our own clock: the holder's clock is not to be trusted. */
+export interface LeaseSight {
+  readonly renewTime: string | undefined;
+  readonly holder: string | undefined;
+  readonly seenMs: number;
+}
+
+/**
+ * Whether the lease may be taken: it is ours, or nobody's, or its holder has given no sign of life for as long
+ * as the lease says, counted from when we first saw its last one.
+ */
+export function mayTakeLease(
+  lease: Lease,
+  sight: LeaseSight | undefined,
+  identity: string,
+  nowMs: number,
+): boolean {
+  const holder = lease.spec?.holderIdentity ?? '';
+  if (holder === '' || holder === identity) return true;
+  if (sight === undefined || sight.renewTime !== lease.spec?.renewTime || sight.holder !== holder)
+    return false;
+  return nowMs - sight.seenMs >= (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+}
+
+/**
+ * Waits for the lease, then runs the work until it ends, the lease is lost or `signal` aborts. Resolves then;
+ * rejects where the work rejects. Whoever lost the lease should end its process: what it held in memory is old.
+ * Returns whether the lease was lost.
+ */
+export async function runWithLeaderElection(options: LeaderElectionOptions): Promise<{ lost: boolean }> {
+  const { client, identity, leaseName, namespace, signal } = options;
+  const timing = options.timing ?? leaderTiming;
+  const clock = options.clock ?? systemClock;
+  const logger = options.logger.child({ lease: leaseName, identity });
+  const kind = client.kinds.Lease;
+  let sight: LeaseSight | undefined;
+
+  /** Takes or renews the lease once; false where somebody else holds it. */
+  async function tryHold(): Promise<boolean> {
+    // As long as one try may take at the most: a hung server must not outlast the deadline.
+    const call = { signal, timeoutMs: timing.renewDeadlineMs / 2 };
+    const standing = await client.tryGet(kind, leaseName, namespace, call);
+    if (standing === undefined) {
+      await client.create(
+        kind,
+        { metadata: { name: leaseName, namespace }, spec: claim(0, microTime(clock.now())) },
+        call,
+      );
+      return true;
+    }
+    const holder = standing.spec?.holderIdentity;
+    const renewTime = standing.spec?.renewTime;
+    if (!mayTakeLease(standing, sight, identity, clock.now())) {
+      if (sight?.renewTime !== renewTime || sight?.holder !== holder) {
+        sight = { renewTime, holder, seenMs: clock.now() };
+      }
+      return false;
+    }
+    const ours = holder === identity;
+    const transitions = (standing.spec?.leaseTransitions ?? 0) + (ours ? 0 : 1);
+    const acquired = ours ? standing.spec?.acquireTime : undefined;
+    const spec = { ...standing.spec, ...claim(transitions, acquired ?? microTime(clock.now())) };
+    // The resourceVersion in `standing` makes this a Conflict where another one was faster.
+    await client.update(kind, { ...standing, spec }, call);
+    return true;
+  }
+
+  function claim(leaseTransitions: number, acquireTime: string): NonNullable<Lease['spec']> {
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(timing.leaseMs / 1000),
+      acquireTime,
+      renewTime: microTime(clock.now()),
+      leaseTransitions,
+    };
+  }
+
+  async function attempt(): Promise<boolean> {
+    try {
+      return await tryHold();
+    } catch (error) {
+      if (!signal.aborted && !isConflict(error) && !isAlreadyExists(error)) {
+        logger.warn({ error: messageOf(error) }, 'lease could not be reached');
+      }
+      return false;
+    }
+  }
+
+  async function waitForLease(): Promise<boolean> {
+    while (!signal.aborted) {
+      if (await attempt()) return true;
+      await clock.sleep(timing.retryMs, signal);
+    }
+    return false;
+  }
+
+  /** Renews until the deadline passes without success; then the lease is lost. */
+  async function keepLease(over: AbortSignal): Promise<boolean> {
+    let renewedMs = clock.now();
+    while (!over.aborted) {
+      await clock.sleep(timing.retryMs, over);
+      if (over.aborted) break;
+      const beganMs = clock.now();
+      if (await attempt()) renewedMs = beganMs;
+      else if (clock.now() - renewedMs >= timing.renewDeadlineMs) return true;
+    }
+    return false;
+  }
+
+  async function release(): Promise<void> {
+    try {
+      const standing = await client.tryGet(kind, leaseName, namespace, { timeoutMs: 2_000 });
+      if (standing?.spec?.holderIdentity !== identity) return;
+      const spec = { ...standing.spec, holderIdentity: '', leaseDurationSeconds: 1 };
+      await client.update(kind, { ...standing, spec }, { timeoutMs: 2_000 });
+    } catch (error) {
+      logger.debug({ error: messageOf(error) }, 'lease was not given back; it runs out by itself');
+    }
+  }
+
+  if (!(await waitForLease())) return { lost: false };
+  logger.info({}, 'leading');
+  const work = new AbortController();
+  const stopWork = () => work.abort(signal.reason);
+  signal.addEventListener('abort', stopWork, { once: true });
+  const keeping = keepLease(work.signal).then((lost) => {
+    if (lost) {
+      logger.error({}, 'lease lost');
+      work.abort(new Error('the lease was lost'));
+    }
+    return lost;
+  });
+  try {
+    await options.run(work.signal);
+  } finally {
+    signal.removeEventListener('abort', stopWork);
+    if (!work.signal.aborted) work.abort();
+  }
+  const lost = await keeping;
+  if (!lost) await release();
+  return { lost };
+}
+
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
