@@ -10,6 +10,8 @@ export interface NodePlan {
   readonly marker: string;
   readonly os: string;
   readonly config: string;
+  /** Images and containers of this node alone. */
+  readonly containers: string;
 }
 
 /** Everything below the directory of `sluice up`; nothing of it lies elsewhere. */
@@ -23,7 +25,6 @@ export interface UpLayout {
   readonly authFile: string;
   readonly trustedKeys: string;
   readonly api: string;
-  readonly containers: string;
   logFile(child: string): string;
   identity(name: string): { readonly cert: string; readonly key: string; readonly kubeconfig: string };
   nodes(count: number, network: number): readonly NodePlan[];
@@ -43,7 +44,6 @@ export function upLayout(dir: string): UpLayout {
     authFile: join(dir, 'auth.json'),
     trustedKeys: join(dir, 'trusted-keys'),
     api: join(dir, 'api'),
-    containers: join(dir, 'containers'),
     logFile: (child) => join(dir, 'logs', `${child}.log`),
     identity: (name) => ({
       cert: join(pki, `${name}.crt`),
@@ -63,6 +63,7 @@ export function upLayout(dir: string): UpLayout {
           marker: join(base, 'marker'),
           os: join(base, 'os'),
           config: join(base, 'config.d'),
+          containers: join(base, 'containers'),
         };
       }),
   };

@@ -1,0 +1,107 @@
+import { Command } from 'commander';
+import type { FleetLockGroup } from '../api/resources.ts';
+import { SluiceError } from '../errors/error.ts';
+import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import {
+  formatFlag,
+  formatHelp,
+  humanDuration,
+  note,
+  parseFormat,
+  printObject,
+  printTable,
+} from './output.ts';
+
+interface LockOptions extends ConnectOptions {
+  readonly group?: string;
+  readonly output?: string;
+  readonly listen?: string;
+}
+
+/** `sluice lock ls|release|serve`. */
+export function command(): Command {
+  const root = new Command().description('See and release the reboot slots of the fleet lock');
+  withConnection(root.command('ls').description('Who holds a slot, and since when'))
+    .option(formatFlag, formatHelp)
+    .action(list);
+  withConnection(root.command('release').description('Take a slot from a node that will not give it back'))
+    .argument('<node>', 'the name of the node, or the id of the client')
+    .option('--group <name>', 'the group', 'default')
+    .action(release);
+  withConnection(
+    root.command('serve').description('Serve the FleetLock protocol (the controller does it too)'),
+  )
+    .option('--listen <address:port>', 'where to listen', '127.0.0.1:3333')
+    .action(serveLock);
+  root.addHelpText(
+    'after',
+    `
+Releasing a slot lets the next node reboot although this one has not come back: look why first.
+
+Examples:
+  sluice lock ls
+  sluice lock release master-0`,
+  );
+  return root;
+}
+
+async function list(options: LockOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const client = await connect(options);
+  try {
+    const { items } = await client.list<FleetLockGroup>(client.kinds.FleetLockGroup);
+    if (format === 'json' || format === 'yaml') return await printObject(items, format);
+    const rows = items.flatMap((group) => {
+      const name = group.metadata.name ?? '';
+      const holders = group.status?.holders ?? [];
+      const slots = `${holders.length}/${group.spec?.slots ?? 1}`;
+      if (holders.length === 0) return [[name, slots, '', '', '', '']];
+      return holders.map((holder) => [
+        name,
+        slots,
+        holder.node ?? holder.id,
+        holder.state ?? '',
+        humanDuration(Date.now() - Date.parse(holder.since ?? '')),
+        holder.message ?? '',
+      ]);
+    });
+    printTable(['GROUP', 'SLOTS', 'HOLDER', 'STATE', 'SINCE', 'MESSAGE'], rows);
+  } finally {
+    await client.close();
+  }
+}
+
+async function release(node: string, options: LockOptions): Promise<void> {
+  const client = await connect(options);
+  try {
+    const { releaseHolder } = await import('../lock/release.ts');
+    const outcome = await releaseHolder(client, options.group ?? 'default', node);
+    switch (outcome) {
+      case 'released':
+        return note(`the slot of ${node} is free`);
+      case 'not-held':
+        return note(`${node} holds no slot of the group ${options.group}`);
+      case 'no-group':
+        throw new SluiceError('NotFound', `there is no FleetLockGroup '${options.group}'`);
+    }
+  } finally {
+    await client.close();
+  }
+}
+
+async function serveLock(options: LockOptions): Promise<void> {
+  const { createLockServer } = await import('../lock/server.ts');
+  const { serve } = await import('../http/server.ts');
+  const { terminationSignal } = await import('../process/parent.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { systemClock } = await import('../observe/clock.ts');
+  const { parseListen } = await import('../http/listen.ts');
+  const client = await connect(options);
+  const signal = terminationSignal();
+  const locks = createLockServer({ client, clock: systemClock, logger: createLogger('lock'), signal });
+  const server = await serve({ ...parseListen(options.listen ?? ''), handler: locks.handler });
+  note(`the fleet lock answers at http://${server.address}:${server.port}/`);
+  await locks.run();
+  await server.close();
+  await client.close();
+}

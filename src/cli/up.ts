@@ -1,0 +1,102 @@
+import { join, resolve } from 'node:path';
+import { Command, Option } from 'commander';
+import { SluiceError } from '../errors/error.ts';
+import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
+
+interface UpCommandOptions {
+  readonly dir: string;
+  readonly release?: string;
+  readonly key?: string[];
+  readonly nodes: string;
+  readonly workload: 'auto' | 'podman' | 'sandbox' | 'none';
+  readonly output?: string;
+}
+
+const dirDefault = '/var/lib/sluice/up';
+
+/** `sluice up`, `up status`, `up stop`. */
+export function command(): Command {
+  const root = new Command()
+    .description('Run a whole cluster on this machine, to rehearse an update')
+    .option('--dir <dir>', 'where everything of it is kept', dirDefault)
+    .option('--release <media>', 'the signed bundle that it is installed with (directory, ISO or tar)')
+    .option('--key <file...>', 'public keys whose bundles are trusted')
+    .option('--nodes <count>', 'control-plane nodes', '3')
+    .addOption(
+      new Option('--workload <runner>', 'what runs Pods')
+        .choices(['auto', 'podman', 'sandbox', 'none'])
+        .default('auto'),
+    )
+    .action(start);
+  root
+    .command('status')
+    .description('What runs, and where')
+    .option(formatFlag, formatHelp)
+    .action((_, command: Command) => status(command.optsWithGlobals()));
+  root
+    .command('stop')
+    .description('End it; what is on the disk stays')
+    .action((_, command: Command) => stop(command.optsWithGlobals()));
+  root.addHelpText(
+    'after',
+    `
+The nodes are real processes with stores, registries and agents of their own; their operating system is simulated:
+a reboot ends the process, which comes back with a new boot id. It runs until Ctrl-C or 'sluice up stop'.
+
+Examples:
+  sluice up --release ./1.0.0 --key sluice.pub --dir ./rehearsal
+  export KUBECONFIG=./rehearsal/kubeconfig; kubectl get nodes,clusterversion
+  sluice up stop --dir ./rehearsal`,
+  );
+  return root;
+}
+
+async function start(options: UpCommandOptions): Promise<void> {
+  const { release } = options;
+  if (release === undefined) {
+    throw new SluiceError('Usage', 'a cluster needs a release to begin with', {
+      next: 'Give media with a signed bundle: --release PATH --key sluice.pub (bundle build makes one).',
+    });
+  }
+  const nodes = Number(options.nodes);
+  if (!Number.isInteger(nodes) || nodes < 1 || nodes > 9) {
+    throw new SluiceError('Usage', `--nodes ${options.nodes}: from 1 to 9 nodes are possible`);
+  }
+  const { runUp } = await import('../up/cluster.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { followParent, terminationSignal } = await import('../process/parent.ts');
+  followParent();
+  await runUp({
+    dir: resolve(options.dir),
+    release: resolve(release),
+    keyFiles: (options.key ?? []).map((file) => resolve(file)),
+    nodes,
+    workload: options.workload,
+    program: [process.execPath, ...process.execArgv, join(import.meta.dirname, 'main.ts')],
+    deployDirectory: join(import.meta.dirname, '..', '..', 'deploy', 'standalone'),
+    logger: createLogger('up'),
+    say: note,
+    signal: terminationSignal(),
+  });
+}
+
+async function status(options: UpCommandOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { upLayout } = await import('../up/layout.ts');
+  const { runningState } = await import('../up/state.ts');
+  const state = await runningState(upLayout(resolve(options.dir)));
+  if (state === undefined) throw new SluiceError('NotFound', `no cluster runs from ${resolve(options.dir)}`);
+  if (format === 'json' || format === 'yaml') return await printObject(state, format);
+  print(`${state.phase}: installed with ${state.release}, process ${state.pid}`);
+  print(`  export KUBECONFIG=${state.kubeconfig}`);
+  for (const node of state.nodes) print(`  ${node.name}   registry ${node.registry}   ${node.dir}`);
+  print(`  containers: ${state.workload.runner}`);
+  print(`  registries: CA ${state.caFile}, credentials ${state.authFile}`);
+}
+
+async function stop(options: UpCommandOptions): Promise<void> {
+  const { upLayout } = await import('../up/layout.ts');
+  const { stopRunning } = await import('../up/stop.ts');
+  const layout = upLayout(resolve(options.dir));
+  note((await stopRunning(layout)) ? 'stopped' : `no cluster runs from ${layout.dir}`);
+}

@@ -1,0 +1,363 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { names } from '../api/names.ts';
+import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
+import { preload } from '../copy/preload.ts';
+import { writeDurable } from '../durable/file.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
+import { installSimulated } from '../finalize/simulated.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { waitFor } from '../kube/wait.ts';
+import { openMedia } from '../media/media.ts';
+import { rfc3339, systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { loadTrustedKeys, type TrustedKey } from '../trust/keys.ts';
+import { openRunner, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
+import { chooseNetwork, freePort } from './network.ts';
+import { ensureAuthority, ensureIdentity, type Identity, identityName, writeKubeconfig } from './pki.ts';
+import { seedCluster } from './seed.ts';
+import { readState, requireStopped, startTicksOf, type UpState, writeState } from './state.ts';
+import { createSupervisor, type Supervisor } from './supervise.ts';
+
+export type WorkloadChoice = 'auto' | 'podman' | 'sandbox' | 'none';
+
+export interface UpOptions {
+  readonly dir: string;
+  /** Media that carry the release that the cluster is installed with. */
+  readonly release: string;
+  /** Files of public keys, SPKI PEM. */
+  readonly keyFiles: readonly string[];
+  readonly nodes: number;
+  readonly workload: WorkloadChoice;
+  /** The program and its arguments before the words of a command. */
+  readonly program: readonly [string, ...string[]];
+  readonly deployDirectory: string;
+  readonly logger: Logger;
+  /** One line for the person who waits. */
+  readonly say: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+const apiStartMs = 30_000;
+const installMs = 180_000;
+
+/** Runs a whole cluster until the signal aborts, then ends everything that it started. */
+export async function runUp(options: UpOptions): Promise<void> {
+  const layout = upLayout(options.dir);
+  await requireStopped(layout);
+  await mkdir(layout.dir, { recursive: true, mode: 0o700 });
+  const supervisor = createSupervisor({
+    program: options.program,
+    clock: systemClock,
+    logger: options.logger,
+  });
+  try {
+    const { state, client } = await start(options, layout, supervisor);
+    await writeState(layout, { ...state, phase: 'ready' });
+    options.say(
+      `ready: ${state.release} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`,
+    );
+    await client.close();
+    await aborted(options.signal);
+    options.say('stopping');
+  } catch (error) {
+    if (!options.signal.aborted) throw error;
+  } finally {
+    await supervisor.stop();
+    await leaveNoContainers(layout.nodes(options.nodes, 0));
+  }
+}
+
+async function start(
+  options: UpOptions,
+  layout: UpLayout,
+  supervisor: Supervisor,
+): Promise<{ state: UpState; client: KubeClient }> {
+  const { apiInt, registryPort } = names('standalone');
+  const before = await readState(layout);
+  const network = await chooseNetwork(registryPort, before?.network);
+  const nodes = layout.nodes(options.nodes, network);
+  const keys = await installKeys(layout, options.keyFiles);
+  const workload = await chooseWorkload(options, nodes);
+  const bundle = await installRelease(options, nodes, keys);
+  const ports = { api: await freePort(), lock: await freePort() };
+  const server = `https://127.0.0.1:${ports.api}`;
+  const lockUrl = `http://127.0.0.1:${ports.lock}/`;
+  await writeIdentities(layout, nodes, server, apiInt);
+  for (const node of nodes) await configureNode(node, lockUrl, bundle);
+
+  const state: UpState = {
+    pid: process.pid,
+    startTicks: (await startTicksOf(process.pid)) ?? 0,
+    phase: 'starting',
+    startedAt: rfc3339(Date.now()),
+    network,
+    release: bundle.document.version,
+    server,
+    kubeconfig: layout.kubeconfig,
+    caFile: layout.caFile,
+    authFile: layout.authFile,
+    lockUrl,
+    workload: {
+      runner: 'none' in workload ? 'none' : workload.runner,
+      notIsolated: 'missing' in workload ? workload.missing : [],
+    },
+    nodes: nodes.map(({ name, address, dir }) => ({
+      name,
+      address,
+      dir,
+      registry: `${address}:${registryPort}`,
+    })),
+  };
+  await writeState(layout, state);
+
+  supervisor.start({
+    name: 'apiserver',
+    args: () => ['apiserver', '--dir', layout.api, '--listen', `127.0.0.1:${ports.api}`, '--pki', layout.pki],
+    logFile: layout.logFile('apiserver'),
+  });
+  const client = createKubeClient({ ...loadKubeconfig(layout.kubeconfig), platform: 'standalone' });
+  await untilReady(client, options.signal);
+  options.say(`the API answers at ${server}`);
+  await seedCluster(client, {
+    deployDirectory: options.deployDirectory,
+    trustedKeys: await keyFiles(layout),
+    clusterId: randomUUID(),
+    lockSlots: 1,
+  });
+  startNodes(options, layout, supervisor, nodes, { registryPort, workload: state.workload.runner });
+  const { payload } = bundle.document;
+  const release = `${apiInt}:${registryPort}/openshift/release-images@${payload}`;
+  const controller = layout.identity('controller');
+  supervisor.start({
+    name: 'controller',
+    args: () => [
+      ...['controller', '--kubeconfig', controller.kubeconfig, '--release-image', release],
+      ...['--lock-listen', `127.0.0.1:${ports.lock}`, '--trusted-keys', layout.trustedKeys],
+      ...['--ca', layout.caFile, '--cert', controller.cert, '--key', controller.key],
+    ],
+    logFile: layout.logFile('controller'),
+  });
+  await untilInstalled(client, options);
+  await writeAuthFile(client, layout, state);
+  return { state, client };
+}
+
+function startNodes(
+  options: UpOptions,
+  layout: UpLayout,
+  supervisor: Supervisor,
+  nodes: readonly NodePlan[],
+  how: { readonly registryPort: number; readonly workload: string },
+): void {
+  for (const node of nodes) {
+    const identity = layout.identity(node.name);
+    const tls = ['--tls-cert', identity.cert, '--tls-key', identity.key, '--client-ca', layout.caFile];
+    supervisor.start({
+      name: `registry-${node.name}`,
+      args: () => [
+        ...['registry', 'serve', '--store', node.store, '--trees', join(node.run, 'trees.json')],
+        ...[
+          '--listen',
+          `${node.address}:${how.registryPort}`,
+          ...tls,
+          '--htpasswd',
+          join(node.run, 'htpasswd'),
+        ],
+        ...['--peer-cert', identity.cert, '--peer-key', identity.key, '--peer-ca', layout.caFile],
+        ...['--trusted-keys', layout.trustedKeys],
+      ],
+      logFile: layout.logFile(`registry-${node.name}`),
+    });
+    let bootId = randomUUID();
+    supervisor.start({
+      name: node.name,
+      args: () => [
+        ...['node', 'run', '--name', node.name, '--dir', node.dir, '--address', node.address],
+        ...[
+          '--kubeconfig',
+          identity.kubeconfig,
+          '--ca',
+          layout.caFile,
+          '--cert',
+          identity.cert,
+          '--key',
+          identity.key,
+        ],
+        ...['--trusted-keys', layout.trustedKeys, '--config-dir', node.config],
+        ...['--workload', how.workload, '--containers', node.containers],
+        ...['--os-driver', 'simulated', '--boot-id', bootId, '--control-plane'],
+      ],
+      logFile: layout.logFile(node.name),
+      onReboot: () => {
+        bootId = randomUUID();
+      },
+    });
+  }
+  options.say(`started ${nodes.map(({ name }) => name).join(', ')}`);
+}
+
+async function installKeys(layout: UpLayout, files: readonly string[]): Promise<TrustedKey[]> {
+  await mkdir(layout.trustedKeys, { recursive: true });
+  for (const file of files) {
+    const name = basename(file).endsWith('.pub') ? basename(file) : `${basename(file)}.pub`;
+    await copyFile(file, join(layout.trustedKeys, name));
+  }
+  const keys = await loadTrustedKeys(layout.trustedKeys);
+  if (keys.length > 0) return keys;
+  throw new SluiceError('SignatureUntrusted', 'no public key is trusted, so no release can be installed', {
+    next: 'Give the key of the one who signed it: --key sluice.pub',
+  });
+}
+
+async function keyFiles(layout: UpLayout): Promise<Record<string, string>> {
+  const keys = await loadTrustedKeys(layout.trustedKeys);
+  return Object.fromEntries(keys.map((key) => [`${key.name}.pub`, key.publicPem]));
+}
+
+async function chooseWorkload(options: UpOptions, nodes: readonly NodePlan[]): Promise<RunnerProbe> {
+  if (options.workload === 'none') return { none: 'not asked for' };
+  const probe = await probeRunner(
+    layout.containers,
+    options.workload === 'auto' ? undefined : options.workload,
+  );
+  if ('none' in probe) throw new SluiceError('CannotIsolate', `no container can run here: ${probe.none}`);
+  if (probe.runner === 'podman') options.say('containers: podman');
+  else options.say(`containers: sandbox (${probe.reason}); not isolated: ${probe.missing.join(', ')}`);
+  return probe;
+}
+
+/** Verifies the release and puts it into every node's store, as an installation would have. */
+async function installRelease(
+  options: UpOptions,
+  nodes: readonly NodePlan[],
+  keys: readonly TrustedKey[],
+): Promise<VerifiedBundle> {
+  const media = await openMedia(options.release);
+  try {
+    const [name] = media.hint.bundles.map((bundle) => bundle.name).sort();
+    if (name === undefined) {
+      throw new SluiceError('MediaUnreadable', `${options.release} does not say which bundle it carries`);
+    }
+    const bundle = await openBundle(media.content, { name }, keys);
+    options.say(`installing ${name}, signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`);
+    for (const node of nodes) {
+      await preload(media.content, name, node.store, { keys, signal: options.signal, clock: systemClock });
+    }
+    return bundle;
+  } finally {
+    await media.close();
+  }
+}
+
+async function writeIdentities(
+  layout: UpLayout,
+  nodes: readonly NodePlan[],
+  server: string,
+  apiInt: string,
+): Promise<void> {
+  const authority = await ensureAuthority(layout);
+  const identities: Identity[] = [
+    { kind: 'apiserver' },
+    { kind: 'admin' },
+    { kind: 'controller' },
+    ...nodes.map(({ name, address }) => ({ kind: 'node', name, address }) as const),
+  ];
+  for (const identity of identities) {
+    const pair = await ensureIdentity(layout, authority, identity, apiInt);
+    const name = identityName(identity);
+    const path = identity.kind === 'admin' ? layout.kubeconfig : layout.identity(name).kubeconfig;
+    await writeKubeconfig(path, server, authority.certPem, pair, name);
+  }
+}
+
+/** What an installation leaves on a node: its machine id, its rule for reboots, its operating system. */
+async function configureNode(node: NodePlan, lockUrl: string, bundle: VerifiedBundle): Promise<void> {
+  for (const directory of [node.run, node.marker, node.os, node.config])
+    await mkdir(directory, { recursive: true });
+  const machineId = join(node.dir, 'machine-id');
+  if ((await readFile(machineId, 'utf8').catch(() => '')) === '') {
+    await writeDurable(machineId, `${randomUUID().replaceAll('-', '')}\n`);
+  }
+  const rule = [
+    '# Written by sluice up: this node reboots when its marker file allows, one node at a time.',
+    '[updates]',
+    'strategy = ["marker_file", "fleet_lock"]',
+    '[updates.marker_file]',
+    `path = ${JSON.stringify(join(node.marker, 'allowfinalize.json'))}`,
+    '[updates.fleet_lock]',
+    `base_url = ${JSON.stringify(lockUrl)}`,
+    '',
+  ];
+  await writeDurable(join(node.config, '50-up.toml'), rule.join('\n'));
+  const { os, version } = bundle.document;
+  if (os === undefined) return;
+  await installSimulated(node.os, {
+    image: `${names('standalone').apiInt}:22625/openshift/release@${os.digest}`,
+    digest: os.digest,
+    version: os.version ?? version,
+  });
+}
+
+async function untilReady(client: KubeClient, signal: AbortSignal): Promise<void> {
+  const end = Date.now() + apiStartMs;
+  for (;;) {
+    try {
+      await client.raw({ path: '/readyz', timeoutMs: 2_000 });
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (Date.now() > end) throw new SluiceError('Timeout', `the API did not start: ${messageOf(error)}`);
+      await systemClock.sleep(100, signal);
+    }
+  }
+}
+
+/** Waits until the installed release is Completed, as the end of an installation. */
+async function untilInstalled(client: KubeClient, options: UpOptions): Promise<void> {
+  options.say('waiting for the release to be applied');
+  await waitFor(
+    client,
+    client.kinds.ClusterVersion,
+    names('standalone').clusterVersion,
+    (version) => version?.status?.history?.[0]?.state === 'Completed',
+    { timeoutMs: installMs, signal: options.signal },
+  );
+}
+
+/** Credentials of the registries, for skopeo and podman. */
+async function writeAuthFile(client: KubeClient, layout: UpLayout, state: UpState): Promise<void> {
+  const { machineConfigNamespace, registrySecret, registryUser } = names('standalone');
+  const secret = await waitFor(
+    client,
+    client.kinds.Secret,
+    registrySecret,
+    (object) => object?.data?.password !== undefined,
+    { namespace: machineConfigNamespace, timeoutMs: 20_000 },
+  );
+  const password = Buffer.from(secret?.data?.password ?? '', 'base64').toString();
+  const auth = Buffer.from(`${registryUser}:${password}`).toString('base64');
+  const auths = Object.fromEntries(state.nodes.map(({ registry }) => [registry, { auth }]));
+  await writeDurable(layout.authFile, `${JSON.stringify({ auths }, null, 2)}\n`, { mode: 0o600 });
+}
+
+/** The nodes end their own containers; this is for those of a node that was killed. */
+async function leaveNoContainers(nodes: readonly NodePlan[]): Promise<void> {
+  for (const { containers } of nodes) {
+    if (!existsSync(containers)) continue;
+    const probe = await probeRunner(containers).catch(() => ({ none: 'unknown' }));
+    if ('none' in probe) continue;
+    const runner = await openRunner(containers, probe);
+    await runner.endAll(1_000);
+    await runner.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

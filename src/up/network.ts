@@ -1,0 +1,38 @@
+import { createServer } from 'node:net';
+import { SluiceError } from '../errors/error.ts';
+import { firstNetwork } from './layout.ts';
+
+const networksMax = 64;
+
+/** Whether an address can be listened on now. */
+export async function isFree(address: string, port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ address, host: address, port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** A free port on loopback. Somebody may take it before it is used; then the start says so. */
+export async function freePort(): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port: 0 }, () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/**
+ * The /24 that a cluster takes: the one it had before if that is free, else the first free one.
+ * Errors: Conflict where none is free.
+ */
+export async function chooseNetwork(port: number, before: number | undefined): Promise<number> {
+  const candidates = Array.from({ length: networksMax }, (_, index) => firstNetwork + index);
+  for (const network of before === undefined ? candidates : [before, ...candidates]) {
+    if (await isFree(`127.22.${network}.11`, port)) return network;
+  }
+  throw new SluiceError('Conflict', `no address from 127.22.${firstNetwork}.11 on has port ${port} free`);
+}

@@ -1,0 +1,75 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../api/core.ts';
+import { renderCrds } from '../api/crds.ts';
+import { names } from '../api/names.ts';
+import { SluiceError } from '../errors/error.ts';
+import { applyObject } from '../kube/apply.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { waitFor } from '../kube/wait.ts';
+
+/** The objects of a directory of YAML files, in the order of the file names. */
+export async function readManifests(directory: string): Promise<KubeObject[]> {
+  const files = (await readdir(directory)).filter((name) => /\.ya?ml$/.test(name)).sort();
+  const objects: KubeObject[] = [];
+  for (const file of files) {
+    for (const document of parseAllDocuments(await readFile(join(directory, file), 'utf8'))) {
+      const [error] = document.errors;
+      if (error !== undefined)
+        throw new SluiceError('InputInvalid', `${join(directory, file)}: ${error.message}`);
+      const object = document.toJS() as KubeObject | null;
+      if (object !== null) objects.push(object);
+    }
+  }
+  return objects;
+}
+
+/**
+ * Brings a new cluster to where an installation leaves it: kinds, rights and policies as they are shipped, the
+ * trusted keys, the ClusterVersion and the fleet lock's group. Run again, it changes nothing.
+ */
+export async function seedCluster(
+  client: KubeClient,
+  seed: {
+    readonly deployDirectory: string;
+    /** File name → SPKI PEM. */
+    readonly trustedKeys: Readonly<Record<string, string>>;
+    readonly clusterId: string;
+    readonly lockSlots: number;
+  },
+): Promise<void> {
+  const { kinds } = client;
+  for (const crd of renderCrds(client.platform)) {
+    await applyObject(client, crd);
+    await waitFor(
+      client,
+      kinds.CustomResourceDefinition,
+      crd.metadata.name ?? '',
+      (object) =>
+        object?.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') ??
+        false,
+      { timeoutMs: 20_000 },
+    );
+  }
+  for (const object of await readManifests(seed.deployDirectory)) await applyObject(client, object);
+  const { configNamespace, trustedKeys, clusterVersion } = names(client.platform);
+  await applyObject(client, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: trustedKeys, namespace: configNamespace },
+    data: { ...seed.trustedKeys },
+  } as KubeObject);
+  if ((await client.tryGet(kinds.ClusterVersion, clusterVersion)) === undefined) {
+    await client.create(kinds.ClusterVersion, {
+      metadata: { name: clusterVersion },
+      spec: { clusterID: seed.clusterId },
+    });
+  }
+  if ((await client.tryGet(kinds.FleetLockGroup, 'default')) === undefined) {
+    await client.create(kinds.FleetLockGroup, {
+      metadata: { name: 'default' },
+      spec: { slots: seed.lockSlots },
+    });
+  }
+}

@@ -1,0 +1,62 @@
+import { readJson, writeJson } from '../durable/file.ts';
+import { SluiceError } from '../errors/error.ts';
+import type { UpLayout } from './layout.ts';
+
+/** What `sluice up` writes about itself, for people, for `up status` and `up stop`, and for the demo. */
+export interface UpState {
+  readonly pid: number;
+  /** Seconds since boot at which the process began: a pid alone may be somebody else's later. */
+  readonly startTicks: number;
+  readonly phase: 'starting' | 'ready';
+  readonly startedAt: string;
+  readonly network: number;
+  readonly release: string;
+  readonly server: string;
+  readonly kubeconfig: string;
+  readonly caFile: string;
+  readonly authFile: string;
+  readonly lockUrl: string;
+  readonly workload: { readonly runner: string; readonly notIsolated: readonly string[] };
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly address: string;
+    readonly registry: string;
+    readonly dir: string;
+  }[];
+}
+
+export async function readState(layout: UpLayout): Promise<UpState | undefined> {
+  return await readJson<UpState>(layout.state);
+}
+
+export async function writeState(layout: UpLayout, state: UpState): Promise<void> {
+  await writeJson(layout.state, state);
+}
+
+/** The state of a cluster that runs now; undefined where none does. */
+export async function runningState(layout: UpLayout): Promise<UpState | undefined> {
+  const state = await readState(layout);
+  if (state === undefined || (await startTicksOf(state.pid)) !== state.startTicks) return undefined;
+  return state;
+}
+
+/** The start time of a process in clock ticks since boot (proc(5), stat, field 22); undefined where it is gone. */
+export async function startTicksOf(pid: number): Promise<number | undefined> {
+  const { readFile } = await import('node:fs/promises');
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    // The command name in parentheses may itself hold spaces and parentheses.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Errors: Conflict where a cluster already runs from this directory. */
+export async function requireStopped(layout: UpLayout): Promise<void> {
+  const state = await runningState(layout);
+  if (state === undefined) return;
+  throw new SluiceError('Conflict', `a cluster already runs from ${layout.dir} (process ${state.pid})`, {
+    next: `Use it: export KUBECONFIG=${state.kubeconfig}; or end it: sluice up stop --dir ${layout.dir}`,
+  });
+}
