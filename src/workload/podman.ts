@@ -1,0 +1,104 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SluiceError, systemCode } from '../errors/error.ts';
+import { type RunResult, run } from '../process/run.ts';
+
+/** What a host's podman needs to be told; found by running a container (probe.ts). */
+export interface PodmanFlags {
+  /** Before the subcommand: `--runtime runc`. */
+  readonly global: readonly string[];
+  /** Of `podman run` and `create`. */
+  readonly create: readonly string[];
+  readonly storageDriver: 'overlay' | 'vfs';
+}
+
+/** A podman with a storage, locks and configuration of its own below one directory. */
+export interface Podman {
+  readonly dir: string;
+  /** Runs a subcommand; never throws for an exit code. */
+  run(args: readonly string[], options?: PodmanRunOptions): Promise<RunResult>;
+  /** Errors: CommandFailed with the last line that podman wrote. */
+  check(args: readonly string[], options?: PodmanRunOptions): Promise<string>;
+  /** conmon writes a file here as a container ends. */
+  readonly exitsDir: string;
+  readonly policyFile: string;
+  readonly createFlags: readonly string[];
+}
+
+export interface PodmanRunOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Its locks are files of its own: podman's shared-memory locks belong to the user, whose own podman would
+ * then be disturbed. No configuration of the host is read, for what works here is found by trying.
+ */
+const containersConf = '[engine]\nlock_type = "file"\nevents_logger = "file"\n';
+/** Content is pinned by digest and its signature was verified before anything may run. */
+const policy = '{"default":[{"type":"insecureAcceptAnything"}]}\n';
+const outputBytesMax = 32 * 1024 * 1024;
+
+/** Prepares the directory; starts nothing. */
+export async function openPodman(dir: string, flags: PodmanFlags): Promise<Podman> {
+  const files = {
+    'containers.conf': containersConf,
+    'storage.conf': `[storage]\ndriver = "${flags.storageDriver}"\n`,
+    'registries.conf': 'unqualified-search-registries = []\n',
+    'policy.json': policy,
+    'mounts.conf': '',
+  };
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries(files)) await writeWhereDifferent(join(dir, name), text);
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    CONTAINERS_CONF: join(dir, 'containers.conf'),
+    CONTAINERS_STORAGE_CONF: join(dir, 'storage.conf'),
+    CONTAINERS_REGISTRIES_CONF: join(dir, 'registries.conf'),
+  };
+  for (const name of ['CONTAINER_HOST', 'CONTAINER_CONNECTION', 'CONTAINERS_CONF_OVERRIDE', 'STORAGE_OPTS']) {
+    delete env[name];
+  }
+  const global = [
+    '--root',
+    join(dir, 'root'),
+    '--runroot',
+    join(dir, 'run'),
+    '--tmpdir',
+    join(dir, 'tmp'),
+    '--storage-driver',
+    flags.storageDriver,
+    ...flags.global,
+  ];
+  const runPodman = (args: readonly string[], options: PodmanRunOptions = {}) =>
+    run('podman', [...global, ...args], { env, outputBytesMax, ...options });
+  return {
+    dir,
+    exitsDir: join(dir, 'tmp', 'exits'),
+    policyFile: join(dir, 'policy.json'),
+    createFlags: flags.create,
+    run: runPodman,
+    async check(args, options) {
+      const result = await runPodman(args, options);
+      if (result.code === 0) return result.stdout;
+      throw new SluiceError('CommandFailed', `podman ${args[0]}: ${podmanSays(result)}`);
+    },
+  };
+}
+
+/** The sentence that explains a failed podman: its last line, without the word Error. */
+export function podmanSays(result: RunResult): string {
+  if (result.timedOut) return 'took too long and was ended';
+  const lines = result.stderr.trim().split('\n');
+  const errors = lines.filter((line) => line.startsWith('Error'));
+  return (errors.at(-1) ?? lines.at(-1) ?? '').replace(/^Error:\s*/, '').slice(0, 2000);
+}
+
+async function writeWhereDifferent(path: string, text: string): Promise<void> {
+  try {
+    if ((await readFile(path, 'utf8')) === text) return;
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error;
+  }
+  await writeFile(path, text);
+}

@@ -1,0 +1,141 @@
+/**
+ * The supervisor of one sandboxed container: a process of its own, so that the container and its exit code
+ * survive the kubelet. Started as `node sandbox-shim.ts <directory of the container>`; says `ready` on its
+ * standard output, or the error. SIGTERM is handed to the container; SIGUSR2 ends everything in it.
+ */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { writeJson } from '../durable/file.ts';
+import { messageOf } from '../errors/error.ts';
+import { runOrThrow } from '../process/run.ts';
+import { LogWriter } from './log-writer.ts';
+import { descendants, processes, startTime } from './processes.ts';
+import { confine, type Exited, type Launch, type Running, uidFirst, uidLast } from './sandbox-launch.ts';
+
+const memoryCheckMs = 200;
+const killRoundsMax = 50;
+
+const directory = process.argv[2] ?? '';
+const launch = JSON.parse(readFileSync(join(directory, 'launch.json'), 'utf8')) as Launch;
+
+try {
+  await supervise();
+} catch (error) {
+  process.stdout.write(`${messageOf(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function supervise(): Promise<void> {
+  const uid = launch.mode === 'root' ? await claimUid() : (process.getuid?.() ?? 0);
+  if (launch.mode === 'root') {
+    if (launch.owned.length > 0) await runOrThrow('chown', ['-Rh', `${uid}:${uid}`, '--', ...launch.owned]);
+    if (launch.readable.length > 0) {
+      await runOrThrow('chown', ['-Rh', `0:${uid}`, '--', ...launch.readable]);
+      await runOrThrow('chmod', ['-R', 'g+rX', '--', ...launch.readable]);
+    }
+  }
+  const log = new LogWriter(launch.container.logPath, launch.logBytesMax);
+  const [command = '', ...args] = confine(launch, uid, launch.argv);
+  const child = spawn(command, args, { env: launch.env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.on('data', (chunk: Buffer) => log.write('stdout', chunk));
+  child.stderr.on('data', (chunk: Buffer) => log.write('stderr', chunk));
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  const pid = child.pid ?? 0;
+  const startedAt = Date.now();
+  const state: Running = {
+    supervisor: process.pid,
+    supervisorStart: startTime(process.pid) ?? '',
+    pid,
+    uid,
+    startedAt,
+  };
+  const members = () => {
+    const all = processes();
+    return launch.mode === 'root' ? all.filter((one) => one.uid === uid) : descendants(all, pid);
+  };
+  const killAll = () => {
+    for (const one of members()) signal(one.pid, 'SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) signal(pid, 'SIGKILL');
+  };
+  process.on('SIGTERM', () => {
+    // In a process namespace the container is the only child of unshare, which keeps signals to itself.
+    const inner = launch.mode === 'root' ? undefined : processes().find((one) => one.parent === pid)?.pid;
+    signal(inner ?? pid, 'SIGTERM');
+  });
+  process.on('SIGUSR2', killAll);
+  process.on('SIGINT', () => {});
+  process.on('SIGHUP', () => {});
+
+  let oomKilled = false;
+  const watch = setInterval(() => {
+    if (launch.memoryBytes === undefined) return;
+    const used = members().reduce((sum, one) => sum + one.memoryBytes, 0);
+    if (used <= launch.memoryBytes) return;
+    oomKilled = true;
+    killAll();
+  }, memoryCheckMs);
+
+  await writeJson(join(directory, 'state.json'), state);
+  process.stdout.write('ready\n');
+
+  const exitCode = await new Promise<number>((resolve) => {
+    child.on('exit', (code, name) => resolve(code ?? 128 + (name === null ? 0 : constants.signals[name])));
+  });
+  const finishedAt = Date.now();
+  clearInterval(watch);
+  // What the container's first process left behind ends with it, as in a process namespace.
+  for (let round = 0; round < killRoundsMax && members().length > 0; round += 1) {
+    killAll();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await new Promise<void>((resolve) => {
+    if (child.stdout.closed && child.stderr.closed) return resolve();
+    child.on('close', () => resolve());
+  });
+  log.close();
+  const exited: Exited = { phase: 'exited', startedAt, finishedAt, exitCode, oomKilled };
+  await writeJson(join(directory, 'exit.json'), exited);
+  // In one directory for all containers, so that one watch learns of every exit.
+  await writeJson(join(directory, '..', '..', 'exits', launch.container.id), exited);
+  process.exit(0);
+}
+
+/**
+ * Takes a uid that no other container of this host has: an abstract socket of its name is held as long as this
+ * process lives, which the kernel grants once and gives back by itself.
+ */
+async function claimUid(): Promise<number> {
+  const inUse = new Set(processes().map((one) => one.uid));
+  const range = uidLast - uidFirst + 1;
+  const first = Math.floor(Math.random() * range);
+  for (let step = 0; step < range; step += 1) {
+    const uid = uidFirst + ((first + step) % range);
+    if (!inUse.has(uid) && (await hold(`\0sluice-sandbox-uid-${uid}`))) return uid;
+  }
+  throw new Error(`no free uid between ${uidFirst} and ${uidLast}`);
+}
+
+async function hold(name: string): Promise<boolean> {
+  const server = createServer((socket) => socket.destroy());
+  return await new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen({ path: name }, () => {
+      server.unref();
+      resolve(true);
+    });
+  });
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
+  }
+}
