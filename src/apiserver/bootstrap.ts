@@ -1,0 +1,46 @@
+import { serverContext } from './definitions.ts';
+import { equalJson, type KubeObject } from './object.ts';
+import type { Engine } from './rest/engine.ts';
+import { readObject } from './rest/read.ts';
+import { createObject, updateObject } from './rest/write.ts';
+
+/** Namespaces that every cluster has. */
+export const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
+
+/** Makes sure that the system's namespaces, these definitions and these objects are there. */
+export async function ensureBootstrap(
+  engine: Engine,
+  crds: readonly KubeObject[],
+  objects: readonly KubeObject[],
+): Promise<void> {
+  const namespaces = systemNamespaces.map((name) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name },
+  }));
+  for (const namespace of namespaces) await ensureCreated(engine, namespace);
+  for (const crd of crds) await ensureSpec(engine, crd);
+  for (const object of objects) await ensureCreated(engine, object);
+}
+
+async function ensureCreated(engine: Engine, object: KubeObject): Promise<void> {
+  const served = engine.resources.findKind(object.apiVersion, object.kind);
+  if (served === undefined) throw new Error(`${object.apiVersion} ${object.kind} is not served`);
+  const namespace = object.metadata.namespace ?? '';
+  if (readObject(engine, served, namespace, object.metadata.name) !== undefined) return;
+  await createObject(engine, served, namespace, structuredClone(object), serverContext());
+}
+
+/** Creates a definition, or brings the one that an older version left up to date. */
+async function ensureSpec(engine: Engine, crd: KubeObject): Promise<void> {
+  const served = engine.resources.builtIn('apiextensions.k8s.io/v1', 'customresourcedefinitions');
+  const { name } = crd.metadata;
+  const standing = readObject(engine, served, '', name);
+  if (standing === undefined) {
+    await createObject(engine, served, '', structuredClone(crd), serverContext());
+    return;
+  }
+  if (equalJson(standing.spec, crd.spec)) return;
+  const change = (current: KubeObject) => ({ ...current, spec: structuredClone(crd.spec) });
+  await updateObject(engine, served, '', name, '', change, serverContext());
+}

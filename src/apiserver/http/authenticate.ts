@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { UserInfo } from '../policy/rbac.ts';
+import type { TokenIssuer } from '../policy/token.ts';
+import { unauthorized } from '../status.ts';
+
+export const anonymous: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+const authenticatedGroup = 'system:authenticated';
+
+/** The identity of a connection never changes, so its certificate is read once. */
+const certificateUsers = new WeakMap<TLSSocket, UserInfo | null>();
+
+/**
+ * Who asks: by a client certificate of the cluster's authority (CN is the user, O the groups), by a bearer token
+ * of a ServiceAccount, or nobody in particular.
+ * @throws 401 where credentials are given and not good
+ */
+export async function authenticate(
+  request: IncomingMessage,
+  tokens: TokenIssuer | undefined,
+): Promise<UserInfo> {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) {
+    const token = /^Bearer +(\S+)\s*$/i.exec(authorization)?.[1];
+    const found = token === undefined ? undefined : await tokens?.verify(token);
+    if (found === undefined) throw unauthorized();
+    return withAuthenticated(found.user);
+  }
+  return certificateUser(request.socket as TLSSocket) ?? anonymous;
+}
+
+function certificateUser(socket: TLSSocket): UserInfo | undefined {
+  let user = certificateUsers.get(socket);
+  if (user === undefined) {
+    user = readCertificate(socket) ?? null;
+    certificateUsers.set(socket, user);
+  }
+  return user ?? undefined;
+}
+
+function readCertificate(socket: TLSSocket): UserInfo | undefined {
+  if (socket.authorized !== true) return undefined;
+  const subject = socket.getPeerCertificate().subject as { CN?: string; O?: string | string[] } | undefined;
+  if (!subject?.CN) return undefined;
+  const groups = subject.O === undefined ? [] : [subject.O].flat();
+  return withAuthenticated({ username: subject.CN, groups });
+}
+
+function withAuthenticated(user: UserInfo): UserInfo {
+  const groups = [...new Set([...user.groups, authenticatedGroup])];
+  return { ...user, groups };
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import { parse as parseYaml } from 'yaml';
+import { readBody } from '../../http/server.ts';
+import { isRecord, type KubeObject } from '../object.ts';
+import { badRequest, unsupportedMediaType } from '../status.ts';
+
+/** Largest body of a write, as etcd and the real server together allow. */
+export const bodyBytesMax = 3 * 1024 * 1024;
+/** Deepest nesting of a body. */
+const depthMax = 128;
+
+export function mediaType(request: IncomingMessage): string {
+  return (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+/** The object in a request's body (JSON or YAML). @throws 400, 413, 415 */
+export async function readObjectBody(request: IncomingMessage): Promise<KubeObject> {
+  const value = await readValueBody(request);
+  if (!isRecord(value)) throw badRequest('the body of the request is no object');
+  return value as KubeObject;
+}
+
+export async function readValueBody(request: IncomingMessage): Promise<unknown> {
+  const type = mediaType(request);
+  if (type === 'application/vnd.kubernetes.protobuf' || type === 'application/cbor') {
+    throw unsupportedMediaType(
+      `the body of the request was in ${type}: only application/json and application/yaml are read`,
+    );
+  }
+  const text = (await readBody(request, bodyBytesMax)).toString('utf8');
+  if (text === '') throw badRequest('the request has no body');
+  return parseText(text, type);
+}
+
+/** Delete options, which may be absent. */
+export async function readOptionalBody(
+  request: IncomingMessage,
+): Promise<Record<string, unknown> | undefined> {
+  const text = (await readBody(request, bodyBytesMax)).toString('utf8');
+  if (text === '') return undefined;
+  const type = mediaType(request);
+  if (type === 'application/vnd.kubernetes.protobuf') {
+    throw unsupportedMediaType('delete options are read as JSON only');
+  }
+  const value = parseText(text, type);
+  if (!isRecord(value)) throw badRequest('the body of the request is no object');
+  return value;
+}
+
+function parseText(text: string, type: string): unknown {
+  let value: unknown;
+  try {
+    value = type === 'application/yaml' ? parseYaml(text, { maxAliasCount: 100 }) : JSON.parse(text);
+  } catch (error) {
+    throw badRequest(`the body of the request cannot be read: ${(error as Error).message}`);
+  }
+  if (depthOf(value, depthMax) > depthMax) {
+    throw badRequest(`the body of the request is nested deeper than ${depthMax} levels`);
+  }
+  return value;
+}
+
+function depthOf(value: unknown, left: number): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (left < 0) return 1;
+  let deepest = 0;
+  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member, left - 1));
+  return deepest + 1;
+}

@@ -1,0 +1,113 @@
+import type { KubeObject } from '../object.ts';
+import type { Served } from '../resources.ts';
+import { everything, parseSelector, type Selector } from '../selector.ts';
+import { badRequest, StatusError } from '../status.ts';
+import type { Change } from '../store/revisions.ts';
+import { type Engine, parseStored, servedJson } from './engine.ts';
+import { listObjects, parseResourceVersion, rangeOf, tooLargeVersion } from './read.ts';
+
+export type WatchType = 'ADDED' | 'BOOKMARK' | 'DELETED' | 'ERROR' | 'MODIFIED';
+
+export interface WatchQuery {
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: string | undefined;
+  readonly allowWatchBookmarks?: boolean | undefined;
+  readonly sendInitialEvents?: boolean | undefined;
+}
+
+/** One event; `json` is the text of its object. */
+export interface WatchEvent {
+  readonly type: WatchType;
+  readonly json: string;
+}
+
+/**
+ * Watches a resource: first, where no version to start from is given, an ADDED for each object that exists, then
+ * every change in order. `send` is called synchronously, in the turn in which a change was committed.
+ * @returns ends it
+ * @throws 400, 410 (the history is compacted), 504 (a version in the future)
+ */
+export function watchObjects(
+  engine: Engine,
+  served: Served,
+  namespace: string,
+  query: WatchQuery,
+  send: (event: WatchEvent) => void,
+): () => void {
+  const selector = parseSelector(query.labelSelector, query.fieldSelector, served.selectableFields);
+  const asked = parseResourceVersion(query.resourceVersion);
+  if (asked > engine.store.revision) throw tooLargeVersion(asked, engine.store.revision);
+  checkInitialEvents(query);
+  const initial = query.sendInitialEvents ?? asked === 0;
+  const from = initial || asked === 0 ? engine.store.revision : asked;
+  if (initial) sendInitial(engine, served, namespace, query, send);
+  return engine.watches.watch(served.storage, rangeOf(served, namespace, query.fieldSelector), from, {
+    changes(changes) {
+      for (const change of changes) {
+        const event = translate(served, selector, change);
+        if (event !== undefined) send(event);
+      }
+    },
+    bookmark(revision) {
+      if (query.allowWatchBookmarks === true) send(bookmark(served, revision));
+    },
+  });
+}
+
+function checkInitialEvents(query: WatchQuery): void {
+  if (query.sendInitialEvents === undefined) {
+    if (query.resourceVersionMatch) throw badRequest('resourceVersionMatch is forbidden for watch');
+    return;
+  }
+  if (query.resourceVersionMatch !== 'NotOlderThan') {
+    const message = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan';
+    throw new StatusError(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${message}`, {});
+  }
+}
+
+function sendInitial(
+  engine: Engine,
+  served: Served,
+  namespace: string,
+  query: WatchQuery,
+  send: (event: WatchEvent) => void,
+): void {
+  const { labelSelector, fieldSelector } = query;
+  for (const json of listObjects(engine, served, namespace, { labelSelector, fieldSelector }).items) {
+    send({ type: 'ADDED', json });
+  }
+  if (query.sendInitialEvents !== true || query.allowWatchBookmarks !== true) return;
+  // A client of streaming lists waits for this annotation (KEP-3157).
+  const annotations = { 'k8s.io/initial-events-end': 'true' };
+  send(bookmark(served, engine.store.revision, { annotations }));
+}
+
+/** What a change is for one who sees only what the selector chooses; undefined where it is nothing. */
+function translate(served: Served, selector: Selector, change: Change): WatchEvent | undefined {
+  const json = servedJson(served, change.value);
+  if (selector === everything) {
+    const type = change.deleted ? 'DELETED' : change.before === undefined ? 'ADDED' : 'MODIFIED';
+    return { type, json };
+  }
+  const before = change.before !== undefined && chosen(served, selector, change.before);
+  const after = !change.deleted && chosen(served, selector, change.value);
+  if (after) return { type: before ? 'MODIFIED' : 'ADDED', json };
+  if (!before) return undefined;
+  if (change.deleted) return { type: 'DELETED', json };
+  // It has left the selection: the object as it last was in it, at the revision that took it out.
+  const last: KubeObject = parseStored(served, change.before ?? change.value);
+  last.metadata.resourceVersion = String(change.revision);
+  return { type: 'DELETED', json: JSON.stringify(last) };
+}
+
+function chosen(served: Served, selector: Selector, json: string): boolean {
+  return selector.mayMatch(json) && selector.matches(parseStored(served, json));
+}
+
+function bookmark(served: Served, revision: number, metadata: object = {}): WatchEvent {
+  const { kind, apiVersion } = served;
+  const object = { kind, apiVersion, metadata: { resourceVersion: String(revision), ...metadata } };
+  return { type: 'BOOKMARK', json: JSON.stringify(object) };
+}

@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { hostPort } from '../http/client.ts';
+import { serve } from '../http/server.ts';
+import { type Clock, systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { ensureBootstrap } from './bootstrap.ts';
+import { Definitions } from './definitions.ts';
+import { neutralGatekeeper } from './gatekeeper.ts';
+import { createHandler } from './http/handler.ts';
+import type { KubeObject } from './object.ts';
+import { Resources } from './resources.ts';
+import type { Engine } from './rest/engine.ts';
+import { RevisionStore } from './store/revisions.ts';
+import { WatchHub } from './store/watch-hub.ts';
+
+/** Milliseconds between the bookmarks of quiet watches. */
+const bookmarkIntervalMs = 30_000;
+/** Milliseconds between compactions; what is older than one of them can no longer be listed or watched from. */
+const compactionIntervalMs = 5 * 60_000;
+
+export interface ApiServerOptions {
+  /** Where the database lies. */
+  readonly dataDir: string;
+  readonly address: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** The server's own certificate and key, PEM. */
+  readonly tls: { readonly cert: string; readonly key: string };
+  /** PEM of the authority whose client certificates name users and groups. */
+  readonly clientCaPem: string;
+  /** PKCS#8 PEM (P-256) that signs ServiceAccount tokens; without it no token is given or accepted. */
+  readonly serviceAccountKeyPem?: string;
+  /** How the server shows itself to kubelets, for logs. */
+  readonly kubeletClient?: { readonly cert: string; readonly key: string; readonly ca: string };
+  /** CustomResourceDefinitions that are to be there; one that is older is replaced. */
+  readonly crds?: readonly KubeObject[];
+  /** Objects that are created where they are missing, in this order. */
+  readonly bootstrap?: readonly KubeObject[];
+  readonly logger: Logger;
+  readonly clock?: Clock;
+}
+
+export interface RunningApiServer {
+  /** `https://address:port` */
+  readonly url: string;
+  readonly port: number;
+  /** Ends watches and connections and closes the database. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the embedded Kubernetes API. Returns when it serves, its namespaces, definitions and bootstrap objects
+ * being there. Errors: InputInvalid (the database cannot be read), Conflict (the address is taken).
+ */
+export async function startApiServer(options: ApiServerOptions): Promise<RunningApiServer> {
+  const store = new RevisionStore(join(options.dataDir, 'cluster.db'));
+  const watches = new WatchHub(store);
+  const resources = new Resources();
+  const { logger } = options;
+  const engine: Engine = {
+    store,
+    watches,
+    resources,
+    gatekeeper: neutralGatekeeper,
+    clock: options.clock ?? systemClock,
+    logger,
+  };
+  const definitions = new Definitions(engine);
+  await definitions.start();
+  await ensureBootstrap(engine, options.crds ?? [], options.bootstrap ?? []);
+  await definitions.settled();
+  const open = new Set<ServerResponse>();
+  const handler = createHandler({ engine, tokens: undefined });
+  const server = await serve({
+    address: options.address,
+    port: options.port,
+    tls: { ...options.tls, clientCa: options.clientCaPem },
+    handler: (request: IncomingMessage, response: ServerResponse) => {
+      open.add(response);
+      response.on('close', () => open.delete(response));
+      return handler(request, response);
+    },
+  });
+  const stopHousekeeping = keepHouse(engine, store, watches);
+  return {
+    url: `https://${hostPort(server.address, server.port)}`,
+    port: server.port,
+    async close() {
+      stopHousekeeping();
+      const closed = server.close();
+      // Watches last for ever; what they wait for will not come any more.
+      for (const response of open) response.end();
+      await closed;
+      await definitions.settled();
+      watches.close();
+      store.close();
+    },
+  };
+}
+
+function keepHouse(engine: Engine, store: RevisionStore, watches: WatchHub): () => void {
+  let before = store.revision;
+  let step: NodeJS.Immediate | undefined;
+  const compact = () => {
+    if (store.compact(before)) step = setImmediate(compact);
+    else before = store.revision;
+  };
+  const bookmarks = setInterval(() => watches.bookmarkAll(), bookmarkIntervalMs);
+  const compaction = setInterval(() => {
+    try {
+      compact();
+    } catch (error) {
+      engine.logger.error({ error: String(error) }, 'the history could not be compacted');
+    }
+  }, compactionIntervalMs);
+  return () => {
+    clearInterval(bookmarks);
+    clearInterval(compaction);
+    if (step !== undefined) clearImmediate(step);
+  };
+}

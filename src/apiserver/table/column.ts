@@ -1,0 +1,32 @@
+import type { KubeObject } from '../object.ts';
+import { ageOf } from './duration.ts';
+import type { ColumnDefinition } from './table.ts';
+
+export interface Column {
+  readonly definition: ColumnDefinition;
+  readonly cell: (row: { readonly object: KubeObject; readonly now: number }) => unknown;
+}
+
+export function column(
+  name: string,
+  cell: Column['cell'],
+  options: { type?: string; format?: string; description?: string; priority?: number } = {},
+): Column {
+  const { type = 'string', format = '', description = '', priority = 0 } = options;
+  return { definition: { name, type, format, description, priority }, cell };
+}
+
+export const name: Column = column('Name', ({ object }) => object.metadata.name, {
+  format: 'name',
+  description: 'Name must be unique within a namespace.',
+});
+
+/** A column that shows how long ago a time was. */
+export function translated(title: string, time: (object: KubeObject) => unknown): Column {
+  return column(title, ({ object, now }) => ageOf(time(object), now), {
+    description:
+      'CreationTimestamp is a timestamp representing the server time when this object was created.',
+  });
+}
+
+export const age: Column = translated('Age', (object) => object.metadata.creationTimestamp);
