@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readCrds } from './crd.ts';
+import { readCrds } from './crds.ts';
 import { generateResources } from './generate.ts';
 
 test('resources.ts is what crds/ give: run `npm run generate`', () => {

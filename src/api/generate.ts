@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CustomResourceDefinition, Schema } from './core.ts';
-import { readCrds } from './crd.ts';
+import { readCrds } from './crds.ts';
 
 /**
  * Writes resources.ts: the types of our kinds, from crds/. `npm run generate`; a test regenerates and compares.

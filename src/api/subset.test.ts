@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { needs, sharedData } from '../../test/tier.ts';
 import type { CustomResourceDefinition, Schema } from './core.ts';
-import { readCrds } from './crd.ts';
+import { readCrds } from './crds.ts';
 
 /**
  * What is written through a schema of ours must be valid, and stay whole, in the one that real clusters serve.

@@ -19,17 +19,17 @@ export function platformOf(groups: readonly string[], gitVersion: string): Platf
 /** A client for an identity, its platform found out by asking. Errors: as the client's. */
 export async function connect(
   identity: KubeconfigIdentity,
-  options: { userAgent: string; platform?: Platform },
+  options: { userAgent?: string; platform?: Platform } = {},
 ): Promise<KubeClient> {
-  const transport = createTransport({ ...identity, userAgent: options.userAgent });
+  const from = { ...identity, ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }) };
+  const transport = createTransport(from);
   try {
     const read = async (path: string) => JSON.parse(await transport.text({ method: 'GET', path })) as unknown;
     const groups = ((await read('/apis')) as GroupList).groups?.map((group) => group.name) ?? [];
     const { gitVersion } = (await read('/version')) as { gitVersion: string };
     const platform = options.platform ?? platformOf(groups, gitVersion);
     return createKubeClient({
-      ...identity,
-      userAgent: options.userAgent,
+      ...from,
       platform,
       machineConfigOperatorServes: platform === 'openshift' && (await servesOwnContentKinds(read, groups)),
     });

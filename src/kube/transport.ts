@@ -14,7 +14,8 @@ export interface TransportOptions {
   /** Read again when it changes, as mounted tokens do. */
   readonly tokenFile?: string;
   readonly exec?: ExecPlugin;
-  readonly userAgent: string;
+  /** Who calls, for the server's log: `sluice-controller/0.1.0`. Default `sluice`. */
+  readonly userAgent?: string;
   readonly clock?: Clock;
 }
 
@@ -77,7 +78,7 @@ export function createTransport(options: TransportOptions): Transport {
       method: request.method,
       url: `${options.server}${request.path}${queryOf(request.query)}`,
       headers: {
-        'user-agent': options.userAgent,
+        'user-agent': options.userAgent ?? 'sluice',
         accept: request.accept ?? 'application/json',
         ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
         ...(await identify()),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Schema } from './core.ts';
-import { readCrds, renderCrds } from './crd.ts';
+import { readCrds, renderCrds } from './crds.ts';
 import { kindTable, platforms, resourceName } from './kinds.ts';
 
 /** Every schema of a definition with the path of its fields. */
