@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { needs, sharedData } from '../../test/tier.ts';
+import { needs, sharedData } from '../../tests/tier.ts';
 import type { CustomResourceDefinition, Schema } from './core.ts';
 import { readCrds } from './crds.ts';
 

@@ -1,4 +1,4 @@
-import type { AnyObject, Draft } from '../api/core.ts';
+import type { Draft, KubeObject } from '../api/core.ts';
 import { apiVersionOf, type KindRef } from '../api/kinds.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from './client.ts';
@@ -23,17 +23,18 @@ const conflictsMax = 5;
  * (`mergeManifest`), writing only where that changes something. `status` and what the server sets are never
  * taken from a manifest. Errors: NotFound where no API serves the kind (yet), else those of the client.
  */
-export async function applyObject(
+export async function applyObject<T extends KubeObject>(
   client: KubeClient,
-  manifest: AnyObject | Draft<AnyObject>,
+  manifest: T,
   options: ApplyOptions = {},
-): Promise<{ outcome: ApplyOutcome; object: AnyObject }> {
+): Promise<{ outcome: ApplyOutcome; object: T }> {
   const { apiVersion, kind: kindName } = manifest;
   const { name, namespace } = manifest.metadata;
+  // A manifest may come from a file: what its type promises is not known to be there.
   if (apiVersion === undefined || kindName === undefined || name === undefined) {
     throw new SluiceError('InputInvalid', 'a manifest needs apiVersion, kind and metadata.name');
   }
-  const kind = (await client.resolveKind(apiVersion, kindName)) as KindRef<AnyObject> | undefined;
+  const kind = (await client.resolveKind(apiVersion, kindName)) as KindRef<T> | undefined;
   if (kind === undefined) {
     const from = options.source === undefined ? '' : ` (${options.source})`;
     throw new SluiceError('NotFound', `no API serves ${kindName} of ${apiVersion}, as ${name} needs${from}`, {
@@ -49,9 +50,9 @@ export async function applyObject(
     const standing = await client.tryGet(kind, name, namespace, call);
     try {
       if (standing === undefined) {
-        return { outcome: 'created', object: await client.create(kind, wanted as Draft<AnyObject>, call) };
+        return { outcome: 'created', object: await client.create(kind, wanted as Draft<T>, call) };
       }
-      const merged = mergeManifest(standing, wanted) as AnyObject;
+      const merged = mergeManifest(standing, wanted) as T;
       if (options.createOnly === true || sameValue(merged, standing)) {
         return { outcome: 'unchanged', object: standing };
       }
@@ -67,8 +68,8 @@ export async function applyObject(
 }
 
 /** What of a manifest is ours to state. */
-function stated(manifest: AnyObject | Draft<AnyObject>, kind: KindRef): Record<string, unknown> {
-  const { status: _, ...rest } = manifest as Record<string, unknown>;
+function stated(manifest: KubeObject, kind: KindRef): Record<string, unknown> {
+  const { status: _, ...rest } = manifest as unknown as Record<string, unknown>;
   const {
     uid: __,
     resourceVersion: ___,
@@ -77,7 +78,7 @@ function stated(manifest: AnyObject | Draft<AnyObject>, kind: KindRef): Record<s
     managedFields: ______,
     deletionTimestamp: _______,
     ...metadata
-  } = manifest.metadata as Record<string, unknown>;
+  } = manifest.metadata as unknown as Record<string, unknown>;
   if (!kind.namespaced) delete metadata.namespace;
   const { stringData, ...plain } = rest;
   if (kind.group !== '' || kind.kind !== 'Secret' || stringData === undefined) {
