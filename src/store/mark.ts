@@ -1,4 +1,4 @@
-import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
+import { appendFile, readFile, stat } from 'node:fs/promises';
 import { writeDurable } from '../durable/file.ts';
 import { systemCode } from '../errors/error.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
@@ -29,18 +29,16 @@ export async function openMarks(path: string): Promise<VerifiedMarks> {
     const [, hex, size, time] = lineForm.exec(line) ?? []; // A line that a crash cut short is not one.
     if (hex !== undefined) marks.set(hex, `${size} ${time}`);
   }
-  if (lines.length > marks.size + staleLinesMax) {
+  if (lines.length > 2 * marks.size + staleLinesMax) {
     await writeDurable(path, [...marks].map(([hex, facts]) => `${hex} ${facts}\n`).join(''));
   }
-  let journal: Promise<FileHandle> | undefined;
   return {
     has: (digest, file) => marks.get(hexOf(digest)) === factsOf(file),
     async add(digest, file) {
       if (marks.get(hexOf(digest)) === factsOf(file)) return;
       marks.set(hexOf(digest), factsOf(file));
-      journal ??= open(path, 'a');
       // The line break in front ends a line that a crash has cut short.
-      await (await journal).appendFile(`\n${hexOf(digest)} ${factsOf(file)}\n`);
+      await appendFile(path, `\n${hexOf(digest)} ${factsOf(file)}\n`);
     },
     remove(digest) {
       marks.delete(hexOf(digest));

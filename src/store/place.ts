@@ -10,7 +10,9 @@ import { SluiceError, systemCode } from '../errors/error.ts';
  * flushed, since a journal that holds the content then holds them too and has nothing more to do.
  */
 export async function makeDirectory(path: string): Promise<() => Promise<void>> {
-  const first = await mkdir(path, { recursive: true });
+  const first = await mkdir(path, { recursive: true }).catch((error: unknown) => {
+    throw diskError(error, path);
+  });
   return async () => {
     if (first === undefined) return;
     // Each new entry lives in the directory above it.
@@ -51,8 +53,8 @@ async function placeLink(
   const standing = await readFile(join(place, 'link'), 'latin1').catch(() => undefined);
   if (standing === link.text) return;
   const temporary = join(scratch, `link-${randomBytes(8).toString('hex')}`);
-  await mkdir(temporary);
   try {
+    await mkdir(temporary);
     await writeFlushed(join(temporary, 'link'), link.text);
     await fsyncDirectory(temporary);
     faultPoint('store-link-written');
@@ -60,7 +62,10 @@ async function placeLink(
   } catch (error) {
     const taken = ['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '');
     // Another made the same link meanwhile, or a damaged one stands there: then its file alone is replaced.
-    if (taken) await rename(join(temporary, 'link'), join(place, 'link'));
+    if (taken) {
+      await rename(join(temporary, 'link'), join(place, 'link'));
+      await fsyncDirectory(place);
+    }
     await rm(temporary, { recursive: true, force: true });
     if (!taken) throw diskError(error, place);
   }
