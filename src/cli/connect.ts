@@ -17,13 +17,13 @@ export function withConnection(command: Command): Command {
 /** A client of the cluster that the options, the environment or the home directory name. */
 export async function connect(options: ConnectOptions): Promise<KubeClient> {
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
-  const { createKubeClient } = await import('../kube/client.ts');
+  const platform = await import('../kube/platform.ts');
   const { programVersion } = await import('./version.ts');
   const identity = findKubeconfig({
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),
   });
-  return createKubeClient({ ...identity, platform: 'standalone', userAgent: `sluice/${programVersion()}` });
+  return await platform.connect(identity, { userAgent: `sluice/${programVersion()}` });
 }
 
 const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

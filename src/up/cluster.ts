@@ -120,7 +120,7 @@ async function start(
     args: () => ['apiserver', '--dir', layout.api, '--listen', `127.0.0.1:${ports.api}`, '--pki', layout.pki],
     logFile: layout.logFile('apiserver'),
   });
-  const client = createKubeClient({ ...loadKubeconfig(layout.kubeconfig), platform: 'standalone' });
+  const client = createKubeClient({ ...loadKubeconfig(layout.kubeconfig), platform: 'standalone', userAgent: 'sluice-up' });
   await untilReady(client, options.signal);
   options.say(`the API answers at ${server}`);
   await seedCluster(client, {
@@ -222,7 +222,7 @@ async function keyFiles(layout: UpLayout): Promise<Record<string, string>> {
 async function chooseWorkload(options: UpOptions, nodes: readonly NodePlan[]): Promise<RunnerProbe> {
   if (options.workload === 'none') return { none: 'not asked for' };
   const probe = await probeRunner(
-    layout.containers,
+    nodes[0]?.containers ?? options.dir,
     options.workload === 'auto' ? undefined : options.workload,
   );
   if ('none' in probe) throw new SluiceError('CannotIsolate', `no container can run here: ${probe.none}`);

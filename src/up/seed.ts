@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../api/core.ts';
+import type { AnyObject } from '../api/core.ts';
 import { renderCrds } from '../api/crds.ts';
 import { names } from '../api/names.ts';
 import { SluiceError } from '../errors/error.ts';
@@ -10,15 +10,15 @@ import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
 
 /** The objects of a directory of YAML files, in the order of the file names. */
-export async function readManifests(directory: string): Promise<KubeObject[]> {
+export async function readManifests(directory: string): Promise<AnyObject[]> {
   const files = (await readdir(directory)).filter((name) => /\.ya?ml$/.test(name)).sort();
-  const objects: KubeObject[] = [];
+  const objects: AnyObject[] = [];
   for (const file of files) {
     for (const document of parseAllDocuments(await readFile(join(directory, file), 'utf8'))) {
       const [error] = document.errors;
       if (error !== undefined)
         throw new SluiceError('InputInvalid', `${join(directory, file)}: ${error.message}`);
-      const object = document.toJS() as KubeObject | null;
+      const object = document.toJS() as AnyObject | null;
       if (object !== null) objects.push(object);
     }
   }
@@ -59,7 +59,7 @@ export async function seedCluster(
     kind: 'ConfigMap',
     metadata: { name: trustedKeys, namespace: configNamespace },
     data: { ...seed.trustedKeys },
-  } as KubeObject);
+  } as AnyObject);
   if ((await client.tryGet(kinds.ClusterVersion, clusterVersion)) === undefined) {
     await client.create(kinds.ClusterVersion, {
       metadata: { name: clusterVersion },

@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { styleText } from 'node:util';
+import { SluiceError } from '../src/errors/error.ts';
+
+/** The repository's own root. */
+export const root = join(import.meta.dirname, '..');
+
+/** Where words for the person go: standard error where standard output carries the JSON line. */
+export interface Teller {
+  readonly json: boolean;
+  readonly stream: NodeJS.WriteStream;
+  heading(text: string): void;
+  say(text: string): void;
+}
+
+export function createTeller(json: boolean): Teller {
+  const stream = json ? process.stderr : process.stdout;
+  let stage = 0;
+  const startedAt = Date.now();
+  return {
+    json,
+    stream,
+    heading(text) {
+      stage += 1;
+      const seconds = `${((Date.now() - startedAt) / 1000).toFixed(0)} s`;
+      stream.write(
+        `\n${styleText('bold', `${stage}. ${text}`, { stream })} ${styleText('gray', seconds, { stream })}\n`,
+      );
+    },
+    say: (text) => void stream.write(`   ${text}\n`),
+  };
+}
+
+export interface CommandResult {
+  readonly code: number;
+  readonly stdout: string;
+}
+
+/** How a command of the demo is shown and what it may end with. */
+export interface CommandOptions {
+  /** Exit codes that are no failure here. Default [0]. */
+  readonly expect?: readonly number[];
+  /** Collect standard output instead of showing it. */
+  readonly quiet?: boolean;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export interface Shell {
+  /** Runs `sluice WORDS…` as a person would, showing the line and what it prints. */
+  sluice(words: readonly string[], options?: CommandOptions): Promise<CommandResult>;
+  kubectl(words: readonly string[], options?: CommandOptions): Promise<CommandResult>;
+}
+
+export function createShell(teller: Teller, signal: AbortSignal, env: () => NodeJS.ProcessEnv): Shell {
+  const runShown = async (
+    program: string,
+    shownAs: string,
+    words: readonly string[],
+    options: CommandOptions = {},
+  ): Promise<CommandResult> => {
+    const { quiet = false, expect = [0] } = options;
+    if (!quiet)
+      teller.stream.write(
+        `   ${styleText('cyan', `$ ${shownAs} ${words.map(quoted).join(' ')}`, { stream: teller.stream })}\n`,
+      );
+    const terminal = teller.stream.isTTY && !quiet;
+    const child = spawn(program, words, {
+      cwd: root,
+      env: { ...process.env, ...env(), ...options.env },
+      stdio: ['ignore', terminal && !teller.json ? 'inherit' : 'pipe', terminal ? 'inherit' : 'pipe'],
+      signal,
+    });
+    let stdout = '';
+    const show = (chunk: Buffer) => quiet || teller.stream.write(String(chunk).replace(/^(?=.)/gm, '   '));
+    let hidden = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      stdout += chunk;
+      show(chunk);
+    });
+    child.stderr?.on('data', (chunk: Buffer) => {
+      hidden += chunk;
+      show(chunk);
+    });
+    const code = await new Promise<number>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (exit) => resolve(exit ?? 1));
+    });
+    if (expect.includes(code)) return { code, stdout };
+    const said = (quiet ? hidden || stdout : '').trim();
+    throw new SluiceError(
+      'CommandFailed',
+      `${shownAs} ${words.join(' ')} ended with ${code}${said === '' ? '' : `: ${said}`}`,
+    );
+  };
+  return {
+    sluice: (words, options) => runShown(join(root, 'sluice'), './sluice', words, options),
+    kubectl: (words, options) => runShown('kubectl', 'kubectl', words, options),
+  };
+}
+
+function quoted(word: string): string {
+  const shown = word.startsWith(`${root}/`) ? word.slice(root.length + 1) : word;
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,369 @@
+import { spawn } from 'node:child_process';
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { names } from '../src/api/names.ts';
+import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
+import { SluiceError } from '../src/errors/error.ts';
+import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
+import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
+import { waitFor } from '../src/kube/wait.ts';
+import { systemClock } from '../src/observe/clock.ts';
+import { run } from '../src/process/run.ts';
+import type { UpLayout } from '../src/up/layout.ts';
+import { readState, type UpState } from '../src/up/state.ts';
+import { buildImages, type DemoImages } from './images.ts';
+import { createShell, root, type Shell, type Teller } from './stage.ts';
+
+const from = '1.0.0';
+const to = '1.1.0';
+const arch = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+const bundle = (version: string) => `ocp-release-bundle-${version}-${arch}`;
+
+/** The last line of `./quickstart --json` (design, Quickstart). */
+export interface Summary {
+  readonly from: string;
+  readonly to: string;
+  readonly nodes: number;
+  readonly state: string;
+  readonly refusedBy: readonly string[];
+  readonly bytesCopied: number;
+  readonly osDriver: string;
+  readonly containers: string;
+  readonly notIsolated: readonly string[];
+  readonly kubeconfig: string;
+  readonly registries: readonly string[];
+  readonly caFile: string;
+  readonly authFile: string;
+}
+
+export interface DemoOptions {
+  readonly directory: string;
+  readonly layout: UpLayout;
+  readonly teller: Teller;
+  readonly runner: string;
+  readonly keep: boolean;
+  readonly signal: AbortSignal;
+  /** Facts of the summary as they become known, so that a failure still tells how far it came. */
+  readonly tell: (facts: Partial<Summary>) => void;
+}
+
+interface Demo extends DemoOptions {
+  readonly shell: Shell;
+  readonly keys: string;
+  readonly media: (version: string) => string;
+}
+
+/** The whole way once: two releases are built, a cluster is started at one and updated to the other. */
+export async function runDemo(options: DemoOptions): Promise<void> {
+  const { directory, layout, teller, signal, tell } = options;
+  const demo: Demo = {
+    ...options,
+    shell: createShell(teller, signal, () => ({ KUBECONFIG: layout.kubeconfig })),
+    keys: join(directory, 'keys'),
+    media: (version) => join(directory, 'media', version === to ? `${version}.iso` : version),
+  };
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  tell({ from, to, state: 'Building' });
+  await build(demo);
+  const state = await startCluster(demo);
+  const client = createKubeClient({
+    ...loadKubeconfig(layout.kubeconfig),
+    platform: 'standalone',
+    userAgent: 'quickstart',
+  });
+  const kubectl = await hasKubectl();
+  try {
+    await attach(demo);
+    tell({ refusedBy: await refuse(demo, client) });
+    await mend(demo, client, kubectl);
+    await copy(demo, client);
+    await update(demo, client);
+    await cleanReleases(demo);
+    await summarize(demo, client, state, kubectl);
+  } finally {
+    await client.close();
+  }
+}
+
+async function build(demo: Demo): Promise<void> {
+  const { teller, shell, directory } = demo;
+  teller.heading('A release engineer builds two releases and signs them');
+  await shell.sluice(['bundle', 'keygen', '--out', demo.keys]);
+  teller.say('building images from busybox and curl of this machine');
+  const images = await buildImages(join(directory, 'images'), [from, to]);
+  await mkdir(join(directory, 'media'), { recursive: true });
+  for (const [version, previous] of [
+    [from, undefined],
+    [to, from],
+  ] as const) {
+    const payload = `oci:${join(directory, 'payloads')}:${version}`;
+    const quiet = version === from; // Once is enough to read.
+    await shell.sluice(payloadWords(version, previous, images, payload), { quiet });
+    await shell.sluice(bundleWords(version, images, payload, demo), { quiet });
+  }
+  await shell.sluice(['bundle', 'verify', demo.media(to), '--key', join(demo.keys, 'sluice.pub')]);
+}
+
+/** The tags of a release and the images that they are. */
+function tagsOf(version: string, images: DemoImages): [string, string][] {
+  const tags = ['network-operator', 'cache-operator', 'node-os', ...(version === to ? ['cache-check'] : [])];
+  return tags.map((tag) => [tag, images.source(`${version}-${tag}`)]);
+}
+
+function payloadWords(
+  version: string,
+  previous: string | undefined,
+  images: DemoImages,
+  out: string,
+): string[] {
+  const manifests = join(root, 'demo', 'releases', version);
+  return [
+    ...['payload', 'build', '--version', version],
+    ...(previous === undefined ? [] : ['--previous', previous]),
+    ...['--manifests', join(manifests, 'network'), join(manifests, 'cache')],
+    ...['--image', ...tagsOf(version, images).map(([tag, source]) => `${tag}=${source}`)],
+    ...['--base', images.source('base'), '--out', out],
+  ];
+}
+
+function bundleWords(version: string, images: DemoImages, payload: string, demo: Demo): string[] {
+  return [
+    ...['bundle', 'build', '--payload', payload],
+    ...['--image', ...tagsOf(version, images).map(([tag, source]) => `${tag}=${source}`)],
+    ...['--key', join(demo.keys, 'sluice.key'), '--out', demo.media(version)],
+  ];
+}
+
+async function startCluster(demo: Demo): Promise<UpState> {
+  const { teller, layout, signal } = demo;
+  teller.heading(`A cluster of three nodes, installed with ${from}`);
+  const words = [
+    ...['up', '--dir', layout.dir, '--release', demo.media(from)],
+    ...['--key', join(demo.keys, 'sluice.pub'), '--workload', demo.runner],
+  ];
+  teller.say(`$ ./sluice ${words.map((word) => word.replace(`${root}/`, '')).join(' ')} &`);
+  const log = await open(join(demo.directory, 'up.log'), 'a');
+  // A session of its own: it must outlive this process where it is kept, and Ctrl-C is for us to pass on.
+  const child = spawn(join(root, 'sluice'), words, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  let ended = false;
+  child.once('exit', () => {
+    ended = true;
+  });
+  child.unref();
+  await log.close();
+  for (;;) {
+    signal.throwIfAborted();
+    const state = await readState(layout);
+    if (state?.phase === 'ready' && state.pid === child.pid) {
+      demo.tell({
+        nodes: state.nodes.length,
+        state: 'Installed',
+        containers: state.workload.runner,
+        notIsolated: state.workload.notIsolated,
+      });
+      teller.say(`three nodes at ${from}; their containers run with ${state.workload.runner}`);
+      if (state.workload.notIsolated.length > 0) {
+        teller.say(`not isolated from this machine: ${state.workload.notIsolated.join(', ')}`);
+      }
+      return state;
+    }
+    if (ended) throw await upFailure(demo);
+    await systemClock.sleep(100, signal);
+  }
+}
+
+async function upFailure(demo: Demo): Promise<Error> {
+  const { stdout } = await run('tail', ['-n', '4', join(demo.directory, 'up.log')]);
+  const isolation = /CannotIsolate|no container can run/.test(stdout);
+  return new SluiceError(
+    isolation ? 'CannotIsolate' : 'CommandFailed',
+    `the cluster did not start: ${stdout.trim()}`,
+  );
+}
+
+async function attach(demo: Demo): Promise<void> {
+  const { teller, shell } = demo;
+  teller.heading(`The disk with ${to} is attached to one node`);
+  const run = join(demo.layout.dir, 'nodes', 'master-0', 'run');
+  await shell.sluice(['media', 'attach', demo.media(to), '--node', 'master-0', '--run', run]);
+  await shell.sluice(['release', 'ls']);
+}
+
+/** Returns the names of the findings that refused the update. */
+async function refuse(demo: Demo, client: KubeClient): Promise<string[]> {
+  const { teller, shell } = demo;
+  teller.heading(`Would the update work? The checks of ${to} run now, before anything is copied`);
+  await shell.sluice(['upgrade', '--to', to, '--dry-run'], { expect: [3] });
+  const preflight = await latestPreflight(client);
+  const blocking = (preflight.status?.checks ?? []).filter(({ result, severity, accepted }) => {
+    return severity === 'blocking' && accepted !== true && (result === 'Risk' || result === 'Error');
+  });
+  if (blocking.length === 0)
+    throw new SluiceError('Internal', 'the update was refused, but no check says why');
+  return blocking.map(({ name }) => name).sort();
+}
+
+async function latestPreflight(client: KubeClient): Promise<UpdatePreflight> {
+  const { items } = await client.list<UpdatePreflight>(client.kinds.UpdatePreflight);
+  const [latest] = items.sort((a, b) =>
+    (a.status?.finishedAt ?? '') < (b.status?.finishedAt ?? '') ? 1 : -1,
+  );
+  if (latest === undefined) throw new SluiceError('NotFound', 'there is no UpdatePreflight');
+  return latest;
+}
+
+async function mend(demo: Demo, client: KubeClient, kubectl: boolean): Promise<void> {
+  const { teller, shell } = demo;
+  teller.heading('The administrator mends what the check found, and asks again');
+  const patch = { data: { evictionPolicy: 'lru' } };
+  const words = [
+    '-n',
+    'demo-cache',
+    'patch',
+    'configmap',
+    'cache-settings',
+    '--type',
+    'merge',
+    '-p',
+    JSON.stringify(patch),
+  ];
+  if (kubectl) await shell.kubectl(words);
+  else {
+    await client.patch(client.kinds.ConfigMap, 'cache-settings', patch, { namespace: 'demo-cache' });
+    teller.say('ConfigMap demo-cache/cache-settings: evictionPolicy is lru now');
+  }
+  await shell.sluice(['preflight', 'run', '--to', to]);
+}
+
+async function copy(demo: Demo, client: KubeClient): Promise<void> {
+  const { teller, shell } = demo;
+  teller.heading(`${to} is copied to all three nodes`);
+  await shell.sluice(['release', 'add', to, '--wait']);
+  const updates = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
+  const bytesCopied = updates.items
+    .flatMap((node) => node.status?.copies ?? [])
+    .filter((each) => each.release === bundle(to))
+    .reduce((sum, each) => sum + (each.bytesDone ?? 0), 0);
+  demo.tell({ bytesCopied, state: 'Available' });
+  const run = join(demo.layout.dir, 'nodes', 'master-0', 'run');
+  await shell.sluice(['media', 'detach', demo.media(to), '--node', 'master-0', '--run', run]);
+}
+
+const updateMs = 120_000;
+
+async function update(demo: Demo, client: KubeClient): Promise<void> {
+  const { teller, shell, signal } = demo;
+  teller.heading(`The update to ${to}`);
+  await shell.sluice(['upgrade', '--to', to, '--no-wait']);
+  await following(demo, client, 'each node to be staged and held', (nodes) =>
+    nodes.every(({ status }) => (status?.holds?.length ?? 0) > 0 && status?.staged?.version === to),
+  );
+  teller.heading('Every node is staged, and held: why?');
+  await shell.sluice(['node', 'why']);
+  teller.heading('The window is opened; the nodes reboot, one at a time');
+  await shell.sluice(['window', 'open', '--until', '1h', '--nodes', 'all']);
+  await following(demo, client, 'every node to boot into it', (nodes) =>
+    nodes.every(({ status }) => status?.booted?.version === to && (status.holds?.length ?? 0) === 0),
+  );
+  const { clusterVersion } = names('standalone');
+  const done = await waitFor(
+    client,
+    client.kinds.ClusterVersion,
+    clusterVersion,
+    (version) => completed(version) === to,
+    { timeoutMs: updateMs, signal },
+  );
+  const drivers = new Set(
+    (await client.list<NodeUpdate>(client.kinds.NodeUpdate)).items.map(({ status }) => status?.driver),
+  );
+  demo.tell({ state: done?.status?.history?.[0]?.state ?? 'Unknown', osDriver: [...drivers].join(',') });
+  await shell.sluice(['upgrade', 'status']);
+}
+
+function completed(version: ClusterVersion | undefined): string | undefined {
+  const [newest] = version?.status?.history ?? [];
+  return newest?.state === 'Completed' ? newest.version : undefined;
+}
+
+/** Shows every change of the nodes and of what the update says, until `enough`. */
+async function following(
+  demo: Demo,
+  client: KubeClient,
+  what: string,
+  enough: (nodes: readonly NodeUpdate[]) => boolean,
+): Promise<void> {
+  const end = Date.now() + updateMs;
+  const shown = new Map<string, string>();
+  const show = (label: string, text: string) => {
+    if (shown.get(label) === text) return;
+    shown.set(label, text);
+    demo.teller.say(`${label.padEnd(9)} ${text}`);
+  };
+  for (;;) {
+    demo.signal.throwIfAborted();
+    const { items } = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
+    const version = await client.get<ClusterVersion>(
+      client.kinds.ClusterVersion,
+      names('standalone').clusterVersion,
+    );
+    const progressing = version.status?.conditions?.find(({ type }) => type === 'Progressing');
+    show('update', progressing?.message ?? '');
+    for (const { metadata, status } of items) {
+      const boot = status?.bootID?.slice(0, 8) ?? '';
+      const hold = status?.holds?.[0];
+      const at = `${status?.booted?.version ?? '?'} (boot ${boot}, ${status?.driver ?? 'no'} driver)`;
+      show(
+        metadata.name,
+        `${at} ${status?.state ?? ''}${hold === undefined ? '' : `: ${hold.gate}: ${hold.message}`}`,
+      );
+    }
+    if (enough(items)) return;
+    if (Date.now() > end) throw new SluiceError('Timeout', `waited ${updateMs / 1000} s for ${what}`);
+    await systemClock.sleep(200, demo.signal);
+  }
+}
+
+async function cleanReleases(demo: Demo): Promise<void> {
+  const { teller, shell } = demo;
+  teller.heading('What is in use cannot be removed; what is not, frees its bytes');
+  await shell.sluice(['release', 'rm', to], { expect: [3] });
+  await shell.sluice(['release', 'rm', from, '--wait']);
+  await shell.sluice(['release', 'ls']);
+}
+
+async function summarize(demo: Demo, client: KubeClient, state: UpState, kubectl: boolean): Promise<void> {
+  const { teller } = demo;
+  const registries = state.nodes.map(({ registry }) => registry);
+  demo.tell({ kubeconfig: state.kubeconfig, registries, caFile: state.caFile, authFile: state.authFile });
+  teller.heading(`Completed: ${from} → ${to}`);
+  const version = await client.get<ClusterVersion>(
+    client.kinds.ClusterVersion,
+    names('standalone').clusterVersion,
+  );
+  for (const entry of version.status?.history ?? []) {
+    teller.say(`${entry.version}  ${entry.state}  ${entry.startedTime} – ${entry.completionTime ?? ''}`);
+  }
+  if (!demo.keep) {
+    teller.say('ended and removed; to look around instead: ./quickstart --keep');
+    return;
+  }
+  teller.say('It is still running. Look around:');
+  teller.say(`  export KUBECONFIG=${state.kubeconfig}`);
+  if (kubectl) {
+    teller.say(
+      '  kubectl get clusterversion,internalreleaseimage,machineconfignode,updatepreflight,nodeupdate -A',
+    );
+    teller.say('  kubectl describe clusterversion version');
+  }
+  teller.say('  ./sluice release ls; ./sluice upgrade status; ./sluice node why; ./sluice preflight ls');
+  teller.say(`  registries ${registries.join(', ')}; CA ${state.caFile}; credentials ${state.authFile}`);
+  teller.say('  ./quickstart --stop ends it');
+}
+
+async function hasKubectl(): Promise<boolean> {
+  try {
+    return (await run('kubectl', ['version', '--client'], { timeoutMs: 10_000 })).code === 0;
+  } catch {
+    return false; // Not installed.
+  }
+}
