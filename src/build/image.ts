@@ -7,10 +7,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
-import { pickPlatform } from '../oci/image.ts';
+import { ownArchitecture, resolveImage } from '../oci/image.ts';
 import { createLayoutWriter, type LayoutWriter } from '../oci/layout.ts';
-import { type Descriptor, type ImageManifest, mediaTypes } from '../oci/manifest.ts';
-import { readBlob, readManifest } from '../oci/read.ts';
+import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
+import { readBlob } from '../oci/read.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { type ImageFile, packLayer } from './layer.ts';
 import type { LayoutTarget } from './target.ts';
@@ -116,25 +116,12 @@ async function copyBase(
   base: BaseImage,
   architecture: string | undefined,
 ): Promise<{ config: RawConfig; layers: Descriptor[] }> {
-  const manifest = await baseManifest(base, architecture);
+  const platform = { os: 'linux', architecture: architecture ?? ownArchitecture() };
+  const { manifest } = await resolveImage(base.content, base.repository, base.digest, platform);
   const bytes = await readBlob(base.content, base.repository, manifest.config.digest, configBytesMax);
   const layers: Descriptor[] = [];
   for (const layer of manifest.layers) layers.push(await copyLayer(writer, base, layer));
   return { config: JSON.parse(Buffer.from(bytes).toString('utf8')) as RawConfig, layers };
-}
-
-async function baseManifest(base: BaseImage, architecture: string | undefined): Promise<ImageManifest> {
-  const { manifest } = await readManifest(base.content, base.repository, base.digest);
-  if (manifest.kind === 'image') return manifest;
-  const child = pickPlatform(manifest, { os: 'linux', architecture: architecture ?? 'amd64' });
-  if (child !== undefined) {
-    const { manifest: image } = await readManifest(base.content, base.repository, child.digest);
-    if (image.kind === 'image') return image;
-  }
-  throw new SluiceError(
-    'ContentMissing',
-    `the base ${base.digest} has no image for ${architecture ?? 'amd64'}`,
-  );
 }
 
 async function copyLayer(writer: LayoutWriter, base: BaseImage, layer: Descriptor): Promise<Descriptor> {

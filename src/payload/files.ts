@@ -1,8 +1,6 @@
 import { SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
-import { pickPlatform, readConfig } from '../oci/image.ts';
-import type { ImageManifest } from '../oci/manifest.ts';
-import { readManifest } from '../oci/read.ts';
+import { ownArchitecture, readConfig, resolveImage } from '../oci/image.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { type LayerEntry, type LayerLimits, readLayer } from './layer.ts';
 import { manifestFileBytesMax } from './yaml.ts';
@@ -33,7 +31,8 @@ export async function readReleaseFiles(
   digest: Digest,
   architecture: string | undefined,
 ): Promise<{ files: Map<string, Uint8Array>; architecture: string }> {
-  const image = await readImage(content, repository, digest, architecture);
+  const platform = { os: 'linux', architecture: architecture ?? ownArchitecture() };
+  const image = await resolveImage(content, repository, digest, platform);
   const config = await readConfig(content, repository, image.digest);
   const files = new Map<string, Uint8Array>();
   const hidden = new Set<string>();
@@ -49,33 +48,6 @@ export async function readReleaseFiles(
       throw new SluiceError('InputTooLarge', `payload ${digest} has more than ${filesMax} files`);
   }
   return { files, architecture: config.architecture };
-}
-
-async function readImage(
-  content: ContentSource,
-  repository: string,
-  digest: Digest,
-  architecture: string | undefined,
-): Promise<{ digest: Digest; manifest: ImageManifest }> {
-  const { manifest } = await readManifest(content, repository, digest);
-  if (manifest.kind === 'image') return { digest, manifest };
-  const wanted = { os: 'linux', architecture: architecture ?? machineArchitecture() };
-  const child = pickPlatform(manifest, wanted);
-  if (child === undefined) {
-    throw new SluiceError(
-      'ContentMissing',
-      `payload ${digest} has no image for linux/${wanted.architecture}`,
-    );
-  }
-  const { manifest: image } = await readManifest(content, repository, child.digest);
-  if (image.kind === 'image') return { digest: child.digest, manifest: image };
-  throw new SluiceError('InputInvalid', `payload ${digest} has an index inside an index`);
-}
-
-/** This machine's architecture as OCI (that is, Go) names it. */
-function machineArchitecture(): string {
-  const names: Record<string, string> = { x64: 'amd64', ppc64: 'ppc64le' };
-  return names[process.arch] ?? process.arch;
 }
 
 function isRelevant(path: string): boolean {
