@@ -101,8 +101,12 @@ export function duplicate(field: string, value: JsonValue): FieldError {
   return { type: 'FieldValueDuplicate', field, value, detail: '' };
 }
 
-export function tooLong(field: string, detail: string): FieldError {
-  return { type: 'FieldValueTooLong', field, detail };
+export function tooLong(field: string, max: number): FieldError {
+  return {
+    type: 'FieldValueTooLong',
+    field,
+    detail: `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`,
+  };
 }
 
 export function tooMany(field: string, value: number, max: number): FieldError {
@@ -110,12 +114,13 @@ export function tooMany(field: string, value: number, max: number): FieldError {
     type: 'FieldValueTooMany',
     field,
     value,
-    detail: `must have at most ${max} items`,
+    detail: `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   };
 }
 
 export function notSupported(field: string, value: JsonValue, allowed: readonly JsonValue[]): FieldError {
-  const list = allowed.map((entry) => JSON.stringify(entry)).join(', ');
+  const texts = allowed.map((entry) => (typeof entry === 'string' ? entry : JSON.stringify(entry)));
+  const list = texts.map((text) => JSON.stringify(text)).join(', ');
   return { type: 'FieldValueNotSupported', field, value, detail: `supported values: ${list}` };
 }
 

@@ -1,0 +1,127 @@
+import { Environment } from '@marcbachmann/cel-js';
+import { Budget, BudgetExceeded, expressionStepsMax } from './budget.ts';
+import { outerScope } from './code.ts';
+import { createCompiler } from './compile.ts';
+import { mergeLibraries } from './library.ts';
+import { authorizerLibrary } from './library-authorizer.ts';
+import { kubernetesLibrary } from './library-kubernetes.ts';
+import { listsLibrary } from './library-lists.ts';
+import { networkLibrary } from './library-network.ts';
+import { standardLibrary } from './library-standard.ts';
+import { stringsLibrary } from './library-strings.ts';
+import { describeTyping, type Typing } from './typing.ts';
+import { CelError, type CelValue } from './values.ts';
+
+/**
+ * The Common Expression Language as Kubernetes speaks it. cel-js parses; types are checked against what is known of the
+ * variables, and evaluation is bounded in work, so that no expression can hold up the process.
+ */
+export interface Expression {
+  readonly source: string;
+  /** What is known of the result (`bool`, `string`, …, `dyn`). */
+  readonly resultType: string;
+  /** Which of the declared variables it reads. */
+  readonly uses: ReadonlySet<string>;
+  /** @throws CelError, or BudgetExceeded. */
+  evaluate(variables: Readonly<Record<string, CelValue>>, budget?: Budget): CelValue;
+}
+
+/** An expression that is refused before it is ever evaluated. */
+export class CelCompileError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CelCompileError';
+  }
+}
+
+const parserLimits = {
+  maxAstNodes: 10_000,
+  maxDepth: 100,
+  maxListElements: 1000,
+  maxMapEntries: 1000,
+  maxCallArguments: 32,
+};
+const expressionUnitsMax = 64 * 1024;
+
+const parser = new Environment({
+  unlistedVariablesAreDyn: true,
+  enableOptionalTypes: true,
+  homogeneousAggregateLiterals: false,
+  limits: parserLimits,
+});
+
+const library = mergeLibraries(
+  standardLibrary,
+  stringsLibrary,
+  listsLibrary,
+  networkLibrary,
+  kubernetesLibrary,
+  authorizerLibrary,
+);
+
+/**
+ * @param variables the names that the expression may read, with what is known of each.
+ * @param result the type that it must give (`bool`, `string`); unchecked where absent.
+ * @throws CelCompileError
+ */
+export function compileExpression(
+  source: string,
+  variables: Readonly<Record<string, Typing>>,
+  result?: string,
+): Expression {
+  if (source.length > expressionUnitsMax) {
+    throw new CelCompileError(`expression of more than ${expressionUnitsMax} characters`);
+  }
+  const uses = new Set<string>();
+  const code = compiled(source, tracked(variables, uses));
+  const { typing } = code;
+  if (result !== undefined && typing.name !== result && typing.name !== 'dyn') {
+    throw new CelCompileError(`must evaluate to ${result}, not ${describeTyping(typing)}`);
+  }
+  return {
+    source,
+    resultType: typing.name,
+    uses,
+    evaluate: (values, budget = new Budget(expressionStepsMax)) => {
+      try {
+        return code.run({ variables: values, locals: [], budget });
+      } catch (error) {
+        throw isStackOverflow(error) ? new BudgetExceeded() : error;
+      }
+    },
+  };
+}
+
+function compiled(source: string, variables: Readonly<Record<string, Typing>>) {
+  try {
+    return createCompiler(variables, library).compile(parser.parse(source).ast, outerScope);
+  } catch (error) {
+    if (isStackOverflow(error)) throw new CelCompileError('expression is nested too deeply');
+    if (error instanceof CelError || isCelJsError(error)) {
+      throw new CelCompileError(`compilation failed: ERROR: <input>: ${firstLine((error as Error).message)}`);
+    }
+    throw error;
+  }
+}
+
+/** Notes which variables the compiler asks for. */
+function tracked(variables: Readonly<Record<string, Typing>>, uses: Set<string>) {
+  return new Proxy(variables, {
+    get: (target, name) => {
+      if (typeof name === 'string' && Object.hasOwn(target, name)) uses.add(name);
+      return Reflect.get(target, name);
+    },
+  });
+}
+
+function isStackOverflow(error: unknown): boolean {
+  return error instanceof RangeError && /call stack/i.test(error.message);
+}
+
+function isCelJsError(error: unknown): boolean {
+  return error instanceof Error && ['ParseError', 'TypeError', 'EvaluationError'].includes(error.name);
+}
+
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0] as string;
+}

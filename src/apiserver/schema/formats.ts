@@ -1,0 +1,84 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { labelProblems, subdomainProblems } from './names.ts';
+
+/**
+ * String formats that schemas of custom resources may ask for (apiextensions-apiserver, validation/formats.go; a name
+ * with or without dashes). A format that is not here is not checked, as there.
+ */
+const formats: Record<string, (text: string) => boolean> = {
+  byte: (text) => /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0,
+  cidr: isCidr,
+  date: isDate,
+  datetime: isDateTime,
+  duration: (text) => text.length <= textUnitsMax && durationPattern.test(text),
+  email: (text) => text.length <= textUnitsMax && /^[^\s@<>]+@[^\s@<>]+$/.test(text),
+  hexcolor: (text) => /^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/.test(text),
+  hostname: isHostname,
+  ipv4: (text) => isIPv4(text),
+  ipv6: (text) => isIPv6(text) && !text.includes('%'),
+  k8slongname: (text) => subdomainProblems(text).length === 0,
+  k8sshortname: (text) => labelProblems(text).length === 0,
+  mac: (text) => /^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}$/.test(text),
+  password: () => true,
+  uri: isUri,
+  uuid: (text) => uuidPattern('[0-9a-f]').test(text),
+  uuid3: (text) => uuidPattern('3').test(text),
+  uuid4: (text) => uuidPattern('4', '[89ab]').test(text),
+  uuid5: (text) => uuidPattern('5', '[89ab]').test(text),
+};
+
+const textUnitsMax = 1024;
+const durationPattern =
+  /^[+-]?(\d+(\.\d+)?\s?(ns|us|µs|μs|ms|s|m|h|d|w|hour|hours|minute|minutes|second|seconds|day|days|week|weeks))+$|^[+-]?0$/;
+
+/** Whether `text` is of the format; true for a format that is not known. */
+export function hasFormat(format: string, text: string): boolean {
+  return formats[format.replaceAll('-', '')]?.(text) ?? true;
+}
+
+export function isKnownFormat(format: string): boolean {
+  return Object.hasOwn(formats, format.replaceAll('-', ''));
+}
+
+/** RFC 3339 full-date. */
+export function isDate(text: string): boolean {
+  const match = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
+  if (match === null) return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(match[3]);
+}
+
+/** RFC 3339 date-time. */
+export function isDateTime(text: string): boolean {
+  const match = /^(\d{4}-\d\d-\d\d)[tT](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([zZ]|[+-]\d\d:\d\d)$/.exec(text);
+  if (match === null || !isDate(match[1] as string)) return false;
+  return Number(match[2]) < 24 && Number(match[3]) < 60 && Number(match[4]) < 61;
+}
+
+/** As Go's url.ParseRequestURI: an absolute URI, or a path. */
+export function isUri(text: string): boolean {
+  const isPath = text.startsWith('/');
+  if (!isPath && !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) return false;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\s\x00-\x1f\x7f]/.test(text)) return false;
+  return URL.canParse(text, isPath ? 'http://path.invalid' : undefined);
+}
+
+function isHostname(text: string): boolean {
+  if (text.length > 255 || text === '') return false;
+  return text.split('.').every((part) => /^[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?$/.test(part));
+}
+
+function isCidr(text: string): boolean {
+  const match = /^([^/%]+)\/(\d{1,3})$/.exec(text);
+  if (match === null) return false;
+  const address = match[1] as string;
+  return Number(match[2]) <= (isIPv4(address) ? 32 : isIPv6(address) ? 128 : -1);
+}
+
+function uuidPattern(version: string, variant = '[0-9a-f]'): RegExp {
+  return new RegExp(
+    `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,
+    'i',
+  );
+}
