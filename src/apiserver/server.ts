@@ -4,10 +4,13 @@ import { hostPort } from '../http/client.ts';
 import { serve } from '../http/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { openAuthorizer } from './access.ts';
 import { ensureBootstrap } from './bootstrap.ts';
 import { Definitions } from './definitions.ts';
 import { neutralGatekeeper } from './gatekeeper.ts';
 import { createHandler } from './http/handler.ts';
+import { createKubeletClient } from './http/log.ts';
+import type { Tools } from './http/tools.ts';
 import type { KubeObject } from './object.ts';
 import { Resources } from './resources.ts';
 import type { Engine } from './rest/engine.ts';
@@ -18,6 +21,9 @@ import { WatchHub } from './store/watch-hub.ts';
 const bookmarkIntervalMs = 30_000;
 /** Milliseconds between compactions; what is older than one of them can no longer be listed or watched from. */
 const compactionIntervalMs = 5 * 60_000;
+
+/** Who issues ServiceAccount tokens, and for whom where a request names nobody. */
+const issuer = 'https://kubernetes.default.svc';
 
 export interface ApiServerOptions {
   /** Where the database lies. */
@@ -71,7 +77,9 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   await ensureBootstrap(engine, options.crds ?? [], options.bootstrap ?? []);
   await definitions.settled();
   const open = new Set<ServerResponse>();
-  const handler = createHandler({ engine, tokens: undefined });
+  const kubelets = createKubeletClient(options.kubeletClient);
+  const tools: Tools = { authorizer: openAuthorizer, tokens: undefined, audiences: [issuer], kubelets };
+  const handler = createHandler({ engine, tools });
   const server = await serve({
     address: options.address,
     port: options.port,
@@ -93,6 +101,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
       for (const response of open) response.end();
       await closed;
       await definitions.settled();
+      await kubelets.close();
       watches.close();
       store.close();
     },

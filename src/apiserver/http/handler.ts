@@ -1,17 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TokenIssuer } from '../policy/token.ts';
+import type { Authorizer, UserInfo } from '../policy/rbac.ts';
 import type { Engine } from '../rest/engine.ts';
-import { unauthorized } from '../status.ts';
+import { forbidden, StatusError, unauthorized } from '../status.ts';
 import { anonymous, authenticate } from './authenticate.ts';
 import { openExchange } from './exchange.ts';
+import { impersonate } from './impersonate.ts';
 import { isPublicPath, servePath } from './path.ts';
-import { readRequestInfo } from './request.ts';
+import { type RequestInfo, readRequestInfo } from './request.ts';
 import { serveResource } from './resource.ts';
 import { sendStatus, statusOf } from './respond.ts';
+import type { Tools } from './tools.ts';
 
 export interface HandlerOptions {
   readonly engine: Engine;
-  readonly tokens: TokenIssuer | undefined;
+  readonly tools: Tools;
 }
 
 /** Answers every request: who asks, may they, what is it, do it. */
@@ -38,16 +40,34 @@ export function createHandler(options: HandlerOptions) {
 }
 
 async function answer(
-  { engine, tokens }: HandlerOptions,
+  { engine, tools }: HandlerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const info = readRequestInfo(request);
-  const user = await authenticate(request, tokens);
-  if (user === anonymous && !(info.kind === 'path' && isPublicPath(info.path))) throw unauthorized();
+  if (info.kind === 'path' && isPublicPath(info.path)) {
+    servePath(engine, request, response, info);
+    return;
+  }
+  const asking = await authenticate(request, tools.tokens);
+  if (asking === anonymous) throw unauthorized();
+  const user = impersonate(request, asking, tools.authorizer);
+  authorize(tools.authorizer, user, info);
   if (info.kind === 'path') {
     servePath(engine, request, response, info);
     return;
   }
-  await serveResource(engine, openExchange(engine, request, response, info, user));
+  await serveResource(engine, tools, openExchange(engine, request, response, info, user));
+}
+
+/** @throws 403 */
+function authorize(authorizer: Authorizer, user: UserInfo, info: RequestInfo): void {
+  if (info.kind === 'path') {
+    const decision = authorizer.authorize(user, { verb: info.verb, path: info.path });
+    if (!decision.allowed) throw new StatusError(403, 'Forbidden', `forbidden: ${decision.reason}`, {});
+    return;
+  }
+  const { verb, group, resource, subresource, namespace, name } = info;
+  const decision = authorizer.authorize(user, { verb, group, resource, subresource, namespace, name });
+  if (!decision.allowed) throw forbidden({ group, plural: resource }, name, decision.reason);
 }

@@ -11,16 +11,20 @@ import { mediaType, readObjectBody, readOptionalBody, readValueBody } from './bo
 import { type Exchange, includeObject, listQuery, sendObject, sendResult, warningsOf } from './exchange.ts';
 import { number, text } from './request.ts';
 import { sendJson } from './respond.ts';
+import { review } from './reviews.ts';
+import { serveSubresource } from './subresource.ts';
+import type { Tools } from './tools.ts';
 import { serveWatch } from './watch.ts';
 
 /** Answers a request for a resource or its status. @throws StatusError */
-export async function serveResource(engine: Engine, exchange: Exchange): Promise<void> {
+export async function serveResource(engine: Engine, tools: Tools, exchange: Exchange): Promise<void> {
   const { info, served } = exchange;
   if (info.subresource !== '') {
     const subresource = subresourceOf(served, info.subresource);
     if (subresource === undefined) throw pathNotFound();
     const verb = info.verb === 'list' || info.verb === 'watch' ? 'get' : info.verb;
     if (!(subresource.verbs as readonly string[]).includes(verb)) throw methodNotAllowed();
+    if (await serveSubresource(engine, tools, exchange)) return;
   } else if (!(served.verbs as readonly string[]).includes(info.verb)) {
     throw methodNotAllowed();
   }
@@ -32,7 +36,7 @@ export async function serveResource(engine: Engine, exchange: Exchange): Promise
     case 'watch':
       return serveWatch(engine, exchange);
     case 'create':
-      return await create(engine, exchange);
+      return await create(engine, tools, exchange);
     case 'update':
       return await update(engine, exchange);
     case 'patch':
@@ -79,12 +83,17 @@ function listAll(engine: Engine, exchange: Exchange): void {
   sendJson(response, 200, JSON.stringify(body), { warnings });
 }
 
-async function create(engine: Engine, exchange: Exchange): Promise<void> {
-  const { info, served, context, request } = exchange;
+async function create(engine: Engine, tools: Tools, exchange: Exchange): Promise<void> {
+  const { info, served, context, request, response, user } = exchange;
   if (info.name !== '') throw methodNotAllowed();
   const body = await readObjectBody(request);
   if (served.namespaced && info.namespace === '') {
     throw badRequest('the namespace of the object must be in the path');
+  }
+  if (served.role === 'review') {
+    const answer = await review(tools, served.kind, info.namespace, body, user);
+    sendJson(response, 201, JSON.stringify(answer));
+    return;
   }
   sendResult(engine, exchange, await createObject(engine, served, info.namespace, body, context));
 }

@@ -84,7 +84,8 @@ export async function deleteCollection(
   return `{"kind":"${listKind}","apiVersion":"${apiVersion}","metadata":${metadata},"items":[${items.join(',')}]}`;
 }
 
-function checkPreconditions(served: Served, { object }: Current, options: DeleteOptions): void {
+/** @throws 409 where the object is not the one that is meant */
+export function checkPreconditions(served: Served, { object }: Current, options: DeleteOptions): void {
   const { uid, resourceVersion } = object.metadata;
   const { preconditions } = options;
   if (preconditions?.uid !== undefined && preconditions.uid !== uid) {

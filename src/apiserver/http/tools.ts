@@ -1,0 +1,12 @@
+import type { Authorizer } from '../policy/rbac.ts';
+import type { TokenIssuer } from '../policy/token.ts';
+import type { KubeletClient } from './log.ts';
+
+/** What requests are answered with, beside the engine. */
+export interface Tools {
+  readonly authorizer: Authorizer;
+  readonly tokens: TokenIssuer | undefined;
+  /** Audiences of a token that is asked for without any. */
+  readonly audiences: readonly string[];
+  readonly kubelets: KubeletClient;
+}
