@@ -24,7 +24,9 @@ export async function releaseHolder(
   await client.updateStatus<FleetLockGroup>(kind, { ...group, status: { ...group.status, holders: rest } });
   if (holder.node !== undefined) await uncordon(client, holder.node);
   await recordEvent(client, {
+    kind,
     object: group,
+    component: 'sluice',
     type: 'Warning',
     reason: 'SlotReleased',
     message: `the slot of ${holder.node ?? holder.id}, held since ${holder.since}, was released by an administrator`,

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { startTestCluster } from '../../tests/cluster.ts';
+import { annotations } from '../api/names.ts';
+import type { FleetLockGroup } from '../api/resources.ts';
+import { createHttpClient } from '../http/client.ts';
+import { serve } from '../http/server.ts';
+import { systemClock } from '../observe/clock.ts';
+import { silentLogger } from '../observe/log.ts';
+import { lockIdOf } from './identity.ts';
+import { releaseHolder } from './release.ts';
+import { createLockServer } from './server.ts';
+
+const machines = ['1c09ca98649c4c7abc779cd04c96812e', '2c09ca98649c4c7abc779cd04c96812e'];
+
+async function setUp(t: TestContext, slots: number) {
+  const cluster = await startTestCluster();
+  const { client } = cluster;
+  const { kinds } = client;
+  const stop = new AbortController();
+  const locks = createLockServer({ client, clock: systemClock, logger: silentLogger, signal: stop.signal });
+  const server = await serve({ address: '127.0.0.1', port: 0, handler: locks.handler });
+  const draining = locks.run();
+  const http = createHttpClient();
+  t.after(async () => {
+    stop.abort();
+    await draining;
+    await http.close();
+    await server.close(0);
+    await cluster.close();
+  });
+  await client.create(kinds.FleetLockGroup, { metadata: { name: 'default' }, spec: { slots } });
+  for (const [index, machineID] of machines.entries()) {
+    const node = await client.create(kinds.Node, { metadata: { name: `node-${index}` } });
+    await client.updateStatus(kinds.Node, {
+      ...node,
+      status: {
+        conditions: [
+          {
+            type: 'Ready',
+            status: 'True',
+            reason: 'Ready',
+            message: '',
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+          },
+        ],
+        nodeInfo: { machineID } as never,
+      },
+    });
+  }
+  const call = async (
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = { 'fleet-lock-protocol': 'true' },
+  ) => {
+    const response = await http.request({
+      method: 'POST',
+      url: `http://127.0.0.1:${server.port}${path}`,
+      headers,
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    return { status: response.status, kind: (JSON.parse(await response.text()) as { kind?: string }).kind };
+  };
+  const params = (id: string, group = 'default') => ({ client_params: { id, group } });
+  const until = async (id: string, status: number) => {
+    for (;;) {
+      const answer = await call('/v1/pre-reboot', params(id));
+      if (answer.status === status) return answer;
+      await systemClock.sleep(50);
+    }
+  };
+  return { client, kinds, call, params, until };
+}
+
+test('a slot is granted when the node is drained; an admin’s cordon stays (B46)', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 1);
+  const [first, second] = machines.map(lockIdOf) as [string, string];
+  await client.patch(kinds.Node, 'node-1', { spec: { unschedulable: false } });
+  assert.deepEqual(await call('/v1/pre-reboot', params(first)), { status: 423, kind: 'draining' });
+  await until(first, 200);
+  const held = await client.get(kinds.Node, 'node-0');
+  assert.equal(held.spec?.unschedulable, true);
+  assert.ok(held.metadata.annotations?.[annotations.cordonedBy] !== undefined);
+  assert.deepEqual(await call('/v1/pre-reboot', params(second)), {
+    status: 423,
+    kind: 'failed_lock_semaphore_full',
+  });
+  assert.equal(
+    (await call('/v1/steady-state', params(second))).status,
+    200,
+    'B28: unlocking what is not held',
+  );
+  assert.equal((await call('/v1/steady-state', params(first))).status, 200);
+  const free = await client.get(kinds.Node, 'node-0');
+  assert.notEqual(free.spec?.unschedulable, true);
+  assert.equal(free.metadata.annotations?.[annotations.cordonedBy], undefined);
+
+  await client.patch(kinds.Node, 'node-1', { spec: { unschedulable: true } });
+  await until(second, 200);
+  await call('/v1/steady-state', params(second));
+  assert.equal(
+    (await client.get(kinds.Node, 'node-1')).spec?.unschedulable,
+    true,
+    'cordoned by hand, still cordoned',
+  );
+});
+
+test('B42 many at once: exactly as many as there are slots', async (t) => {
+  const { client, kinds, call, params } = await setUp(t, 5);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => call('/v1/pre-reboot', params(`client-${index}`))),
+  );
+  const reserved = answers.filter(({ kind }) => kind === 'draining' || kind === undefined);
+  assert.equal(reserved.length, 5);
+  assert.ok(answers.every(({ status }) => status === 200 || status === 423));
+  const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
+  assert.equal(group.status?.holders?.length, 5);
+});
+
+test('what is not the protocol is refused', async (t) => {
+  const { call, params } = await setUp(t, 1);
+  assert.equal((await call('/v1/pre-reboot', params('a'), {})).kind, 'invalid_client_identity');
+  assert.equal((await call('/v1/pre-reboot', 'x')).kind, 'invalid_client_identity');
+  assert.equal((await call('/v1/pre-reboot', { client_params: { id: '', group: 'default' } })).status, 400);
+  assert.equal((await call('/v1/pre-reboot', params('a', '../x'))).status, 400);
+  assert.deepEqual(await call('/v1/pre-reboot', params('a', 'other')), {
+    status: 404,
+    kind: 'unknown_group',
+  });
+  assert.equal((await call('/v1/other', params('a'))).status, 404);
+  assert.equal((await call('/v1/pre-reboot', 'x'.repeat(20_000))).status, 400);
+});
+
+test('an administrator releases a slot, and an Event says so', async (t) => {
+  const { client, kinds, until } = await setUp(t, 1);
+  const first = lockIdOf(machines[0] ?? '');
+  await until(first, 200);
+  assert.equal(await releaseHolder(client, 'default', 'node-1'), 'not-held');
+  assert.equal(await releaseHolder(client, 'other', 'node-0'), 'no-group');
+  assert.equal(await releaseHolder(client, 'default', 'node-0'), 'released');
+  const { items } = await client.list(kinds.Event, { namespace: 'default' });
+  assert.ok(items.some(({ reason, message }) => reason === 'SlotReleased' && message?.includes('node-0')));
+  assert.notEqual((await client.get(kinds.Node, 'node-0')).spec?.unschedulable, true);
+});
