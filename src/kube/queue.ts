@@ -37,9 +37,18 @@ export function createQueue(
   const failures = new Map<string, number>();
   const delayed = new Map<string, { dueMs: number; cancel: AbortController }>();
   const takers: ((key: string | undefined) => void)[] = [];
+  let handing = false;
   let closed = false;
 
+  /** Not before the present turn is over: what is added several times in one turn is one piece of work. */
   function hand(): void {
+    if (handing) return;
+    handing = true;
+    queueMicrotask(handNow);
+  }
+
+  function handNow(): void {
+    handing = false;
     while (takers.length > 0) {
       const [key] = waiting;
       if (key === undefined) return;
