@@ -2,7 +2,7 @@ import { faultPoint } from '../durable/fault.ts';
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
-import { createMeter, type CopyProgress, type Meter } from './meter.ts';
+import { type CopyProgress, createMeter, type Meter } from './meter.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
 import { withStallLimit } from './stall.ts';
 import { type WholeRecord, writeWholeRecord } from './whole.ts';
@@ -96,7 +96,13 @@ class ItemError extends Error {
   }
 }
 
-const itemCodes = ['DigestMismatch', 'ContentMissing', 'DigestInvalid', 'InputInvalid', 'InputTooLarge'] as const;
+const itemCodes = [
+  'DigestMismatch',
+  'ContentMissing',
+  'DigestInvalid',
+  'InputInvalid',
+  'InputTooLarge',
+] as const;
 
 /** Runs `work`; what is wrong with the item itself becomes an ItemError, anything else goes on. */
 async function withItem<T>(item: { image: string; digest: Digest }, work: () => Promise<T>): Promise<T> {

@@ -18,10 +18,10 @@ export interface WholeRecord {
   readonly verifiedAt: string;
 }
 
-/** Records stand beside the store's `docker/`, so that they travel with a store that is preloaded. */
-const wholeFolder = 'installed';
+/** Records stand within the store, beside `docker/`, so that they travel with a store that is preloaded. */
+const wholeFolder = join('sluice', 'installed');
 /** Where a record goes when its release is being removed, so that a crash in between is taken up again. */
-const removingFolder = 'removing';
+const removingFolder = join('sluice', 'removing');
 
 const suffix = '.json';
 

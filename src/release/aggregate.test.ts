@@ -71,7 +71,9 @@ test('D1 a release that is nowhere makes the object Degraded, with healthy nodes
 });
 
 test('D2 two of three nodes are not enough, and the message names the third', () => {
-  const status = aggregate(input({ nodes: nodes(report(), report({ held: false, mounted: true }), report()) }));
+  const status = aggregate(
+    input({ nodes: nodes(report(), report({ held: false, mounted: true }), report()) }),
+  );
   assert.equal(condition(status, 'Available').status, 'False');
   assert.match(condition(status, 'Available').message, /1 of 3 nodes: \[master-1\]/);
   assert.equal(condition(status, 'Installing').status, 'True');
@@ -116,7 +118,9 @@ test('D3 the precedence of reasons holds for every pair', () => {
 });
 
 test('D4 the same facts give the same bytes, however often and late they are looked at', () => {
-  const bad = input({ nodes: nodes(report({ problem: { reason: 'DiskFull', message: 'full' } }), report(), undefined) });
+  const bad = input({
+    nodes: nodes(report({ problem: { reason: 'DiskFull', message: 'full' } }), report(), undefined),
+  });
   const first = aggregate(bad);
   const later = aggregate({ ...bad, previous: first, now: now + 3_600_000 });
   assert.deepEqual(later, first);

@@ -21,7 +21,7 @@ export interface ReleaseReport {
 }
 
 export interface CopyReport {
-  readonly state: 'Copying' | 'Verifying' | 'Paused' | 'Waiting';
+  readonly state: 'Copying' | 'Verifying' | 'Paused' | 'Failed';
   readonly bytesDone: number;
   readonly bytesTotal: number;
   /** Why it is paused or what it waits for. */
@@ -200,6 +200,8 @@ function clusterTroubles(input: AggregationInput, views: readonly ReleaseView[])
   return troubles;
 }
 
+const waysThatFail = ['MediaLost', 'Unreachable', 'Stalled', 'Timeout'];
+
 function hasTrouble(release: ReleaseView): boolean {
   return releaseTrouble(release) !== undefined;
 }
@@ -209,9 +211,14 @@ function releaseTrouble(release: ReleaseView): { reason: string; message: string
     const of = [...release.reports].flatMap(([node, report]) =>
       report.bundle === undefined ? [] : [`${node} has ${report.bundle}`],
     );
-    return { reason: 'BundleConflict', message: `the same name stands for different content: ${of.join(', ')}` };
+    return {
+      reason: 'BundleConflict',
+      message: `the same name stands for different content: ${of.join(', ')}`,
+    };
   }
-  const [first] = release.problems;
+  // What is wrong with the content comes before what is wrong with the way: the second may follow from it.
+  const first =
+    release.problems.find((problem) => !waysThatFail.includes(problem.reason)) ?? release.problems[0];
   if (first === undefined) return undefined;
   // Nodes that say the same say it once.
   const said = new Map<string, string[]>();
@@ -288,9 +295,10 @@ function mountedCondition(release: ReleaseView, input: AggregationInput): DraftC
 function installingCondition(release: ReleaseView, input: AggregationInput): DraftCondition {
   const type = 'Installing';
   const tally = `Held whole and verified by ${release.held.length} of ${input.nodes.length} nodes`;
-  const copies = release.copying.flatMap((node) => release.reports.get(node)?.copy ?? []);
+  const begun = release.copying.flatMap((node) => release.reports.get(node)?.copy ?? []);
+  const copies = begun.filter((copy) => copy.state !== 'Failed');
   if (copies.length > 0) {
-    const paused = copies.every((copy) => copy.state === 'Paused' || copy.state === 'Waiting');
+    const paused = copies.every((copy) => copy.state === 'Paused');
     return {
       type,
       status: 'True',
@@ -298,6 +306,7 @@ function installingCondition(release: ReleaseView, input: AggregationInput): Dra
       message: copyMessage(copies, { held: release.held.length, nodes: input.nodes.length }),
     };
   }
+  if (begun.length > 0) return { type, status: 'False', reason: 'CopyFailed', message: tally };
   if (release.wanted && release.lacking.length > 0 && !isNowhere(release)) {
     return {
       type,
@@ -343,7 +352,10 @@ function availableCondition(
 
 function removingCondition(release: ReleaseView, input: AggregationInput): DraftCondition {
   const type = 'Removing';
-  if (release.removing.length > 0 || (!release.wanted && release.held.length > 0 && !isKept(release, input))) {
+  if (
+    release.removing.length > 0 ||
+    (!release.wanted && release.held.length > 0 && !isKept(release, input))
+  ) {
     const left = release.held.length > 0 ? release.held : release.removing;
     const message = `Being removed from ${left.length} of ${input.nodes.length} nodes: ${nameList(left)}`;
     return { type, status: 'True', reason: 'Removing', message };

@@ -99,7 +99,9 @@ test('D7 what cannot be read makes the whole set unknown, and unknown survives t
 });
 
 test('the set travels through the ConfigMap unchanged, and equal sets are equal texts', () => {
-  const set = inUse(facts({ desired: { version: '1.1.0', image: image('2') }, requested: { version: '1.0.0' } }));
+  const set = inUse(
+    facts({ desired: { version: '1.1.0', image: image('2') }, requested: { version: '1.0.0' } }),
+  );
   assert.deepEqual(parseInUse(inUseData(set)), set);
   assert.equal(inUseData(set).names, 'one,two');
 });

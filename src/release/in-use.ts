@@ -55,15 +55,13 @@ export function inUse(facts: UsageFacts): InUse | undefined {
       ...(digest === undefined ? {} : { digest }),
     });
   };
-  if (clusterVersion.desired !== undefined) add('the cluster runs it or updates to it', clusterVersion.desired);
+  if (clusterVersion.desired !== undefined)
+    add('the cluster runs it or updates to it', clusterVersion.desired);
   if (clusterVersion.requested !== undefined) {
     add('it is asked for in ClusterVersion spec.desiredUpdate', clusterVersion.requested);
   }
   for (const entry of sinceCompleted(clusterVersion.history)) {
-    add(
-      entry.state === 'Completed' ? 'the cluster last completed it' : 'an update to it has begun',
-      entry,
-    );
+    add(entry.state === 'Completed' ? 'the cluster last completed it' : 'an update to it has begun', entry);
   }
   const names = new Map<string, string>();
   const digests = new Set<Digest>();
@@ -72,9 +70,7 @@ export function inUse(facts: UsageFacts): InUse | undefined {
     for (const release of facts.releases) {
       // Digest decides; a version stands in only where no digest is given.
       const same =
-        reason.digest === undefined
-          ? release.version === reason.version
-          : release.payload === reason.digest;
+        reason.digest === undefined ? release.version === reason.version : release.payload === reason.digest;
       if (same && !names.has(release.name)) names.set(release.name, reason.why);
     }
   }

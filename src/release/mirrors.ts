@@ -41,9 +41,11 @@ export function mirrorEntries(input: MirrorInput): MirrorEntry[] {
   for (const image of input.images) add(image.source, image.repository);
   return [...repositories].sort(bySource).map(([source, targets]) => ({
     source,
-    mirrors: [...targets].sort().flatMap((repository) =>
-      input.addresses.map((address) => `${hostPort(address, input.registryPort)}/${repository}`),
-    ),
+    mirrors: [...targets]
+      .sort()
+      .flatMap((repository) =>
+        input.addresses.map((address) => `${hostPort(address, input.registryPort)}/${repository}`),
+      ),
   }));
 }
 

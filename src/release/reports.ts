@@ -126,7 +126,7 @@ function heldByConditions(conditions: readonly Condition[] | undefined): boolean
 function copyReport(name: string, nodeUpdate: NodeUpdateView | undefined): CopyReport | undefined {
   const copy = nodeUpdate?.status?.copies?.find((each) => each.release === name);
   if (copy === undefined) return undefined;
-  const state = (['Copying', 'Verifying', 'Paused', 'Waiting'] as const).find((each) => each === copy.state);
+  const state = (['Copying', 'Verifying', 'Paused', 'Failed'] as const).find((each) => each === copy.state);
   return {
     state: state ?? 'Copying',
     bytesDone: copy.bytesDone ?? 0,

@@ -1,0 +1,61 @@
+import { SluiceError } from '../errors/error.ts';
+import type { Attachment } from './attachments.ts';
+import type { NodeRoutes } from './socket.ts';
+import type { ContentNodeStatus } from './status.ts';
+
+/** What the node's socket offers for content: see it, attach and detach media. */
+export function contentRoutes(manager: {
+  readonly nodeName: string;
+  attach(path: string): Promise<Attachment>;
+  detach(what: string): Promise<Attachment>;
+  status(): ContentNodeStatus;
+}): NodeRoutes {
+  const { nodeName } = manager;
+  return {
+    'GET /v1/content': async () => ({ node: nodeName, ...manager.status() }),
+    'POST /v1/media': async (body) => answerOf(nodeName, await manager.attach(textField(body, 'path'))),
+    'DELETE /v1/media': async (body) => answerOf(nodeName, await manager.detach(textField(body, 'media'))),
+  };
+}
+
+/** A bundle on media, as the socket tells it. */
+export type AttachedAnswer =
+  | {
+      readonly name: string;
+      readonly verified: true;
+      readonly version: string;
+      readonly bundleDigest: string;
+      readonly payload: string;
+      readonly signedBy: { readonly id: string; readonly name: string };
+    }
+  | { readonly name: string; readonly verified: false; readonly reason: string; readonly message: string };
+
+export interface AttachmentAnswer {
+  readonly node: string;
+  readonly path: string;
+  readonly format: string | undefined;
+  readonly bundles: readonly AttachedAnswer[];
+}
+
+function answerOf(node: string, attachment: Attachment): AttachmentAnswer {
+  const { path, format, bundles } = attachment;
+  return {
+    node,
+    path,
+    format,
+    bundles: bundles.map((each): AttachedAnswer => {
+      if (each.state === 'Refused') {
+        return { name: each.name, verified: false, reason: each.reason, message: each.message };
+      }
+      const { digest, document, signedBy } = each.bundle;
+      const { version, payload } = document;
+      return { name: each.name, verified: true, version, bundleDigest: digest, payload, signedBy };
+    }),
+  };
+}
+
+function textField(body: unknown, field: string): string {
+  const value = (body as Record<string, unknown> | null | undefined)?.[field];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new SluiceError('InputInvalid', `the request needs "${field}"`);
+}

@@ -1,0 +1,375 @@
+import { mkdir } from 'node:fs/promises';
+import { names } from '../api/names.ts';
+import type { NodeUpdate } from '../api/resources.ts';
+import { bundleRepository, isBundleName } from '../bundle/document.ts';
+import { readRemovals, readWholeRecords, type WholeRecord } from '../copy/whole.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
+import { createHttpClient, hostPort } from '../http/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createInformer } from '../kube/informer.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { createRegistryClient } from '../oci/client.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { ContentSource } from '../oci/source.ts';
+import { trustedKeys } from '../release/content.ts';
+import { openStore } from '../store/store.ts';
+import { type Attachment, openAttachments } from './attachments.ts';
+import { createBell } from './bell.ts';
+import { desiredReleases, readRemovalFacts } from './cluster-words.ts';
+import { contentRoutes } from './content-routes.ts';
+import { type Choose, createCopier } from './copier.ts';
+import { type CopySource, chooseSource } from './copy-source.ts';
+import { type PeerBundle, peerBundles } from './peers.ts';
+import { createPublisher } from './publisher.ts';
+import { createRegistrySide } from './registry-side.ts';
+import { removeReleases } from './removal.ts';
+import type { NodeRoutes } from './socket.ts';
+import { type ContentState, nodeUpdateStatus } from './status.ts';
+import { treeEntries } from './trees.ts';
+
+export interface ContentManagerOptions {
+  readonly client: KubeClient;
+  readonly nodeName: string;
+  /** Where this node's registry listens. */
+  readonly address: string;
+  readonly dirs: {
+    /** Holds `docker/registry/v2`. */
+    readonly store: string;
+    /** `trees.json` and `htpasswd` for the registry. */
+    readonly run: string;
+    /** What must survive a restart. */
+    readonly state: string;
+  };
+  /** The node's certificate of the cluster's authority: it reads from peers' registries with it. */
+  readonly identity: { readonly caPem: string; readonly certPem: string; readonly keyPem: string };
+  /** Directory of `*.pub` beside the ConfigMap. */
+  readonly trustedKeysDir?: string | undefined;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly registryPort?: number | undefined;
+  readonly stallMs?: number | undefined;
+  readonly concurrency?: number | undefined;
+  /** Whether the node asks its own registry how it is; off where none runs (tests). */
+  readonly watchRegistry?: boolean | undefined;
+}
+
+export interface ContentManager {
+  /** Runs until `signal` aborts. Never rejects. */
+  run(): Promise<void>;
+  attach(path: string): Promise<Attachment>;
+  detach(what: string): Promise<Attachment>;
+  /** What the node says of its content now. */
+  status(): ReturnType<typeof nodeUpdateStatus>;
+  /** For the node's socket. */
+  readonly routes: NodeRoutes;
+}
+
+/** Media, cluster words and due retries are looked at this often when nothing wakes the manager before. */
+const lookMs = 2_000;
+/** Status is written at most this often. */
+const publishMs = 1_000;
+/** Keys and the registry's password are read this often; keys also at each attach. */
+const refreshMs = 10_000;
+/** Whether a release may go is asked this often. */
+const removalMs = 3_000;
+/** Temporary files of ended processes are purged when they are this old (case C20). */
+const staleMs = 24 * 3_600_000;
+
+/**
+ * Everything that one node does for content: takes media, verifies them, tells its registry what to serve,
+ * copies what the cluster asks for, removes what nobody wants, and says how it stands. What the store holds by a
+ * record is taken as it is at the start; nothing is read again for that (case K8).
+ */
+export async function createContentManager(options: ContentManagerOptions): Promise<ContentManager> {
+  const { client, nodeName, dirs, logger, clock, signal, identity } = options;
+  const { kinds } = client;
+  const platformNames = names(client.platform);
+  const registryPort = options.registryPort ?? platformNames.registryPort;
+  await mkdir(dirs.run, { recursive: true });
+  const store = await openStore(dirs.store);
+  const http = createHttpClient({ ca: identity.caPem, cert: identity.certPem, key: identity.keyPem });
+
+  let keyTexts: string | undefined;
+  const keys = () =>
+    trustedKeys(client, options.trustedKeysDir, (name, error) =>
+      logger.warn({ key: name, error: error.message }, 'trusted key cannot be read'),
+    );
+  const attachments = await openAttachments({
+    stateDir: dirs.state,
+    keys,
+    accept: acceptBundle,
+    logger,
+  });
+  let records: ReadonlyMap<string, WholeRecord> = await readWholeRecords(store.root);
+  let removing: ReadonlySet<string> = new Set((await readRemovals(store.root)).keys());
+  let unrecorded: readonly string[] = [];
+  let bound = new Map<string, Digest>();
+  let problems: ReadonlyMap<string, { reason: string; message: string }> = new Map();
+
+  const bell = createBell();
+  const publishBell = createBell();
+  const informer = { logger, signal, clock };
+  const releaseImages = createInformer(client, kinds.InternalReleaseImage, informer);
+  const nodeUpdates = createInformer(client, kinds.NodeUpdate, informer);
+  const nodes = createInformer(client, kinds.Node, informer);
+  const copier = createCopier({
+    store,
+    keys,
+    contentOf,
+    logger,
+    clock,
+    signal,
+    stallMs: options.stallMs,
+    concurrency: options.concurrency,
+    onProgress: publishBell.ring,
+    onEnd: bell.ring,
+  });
+  const publisher = createPublisher(client, nodeName, registryPort);
+  const registry = createRegistrySide({
+    client,
+    http,
+    host: hostPort(options.address, registryPort),
+    runDir: dirs.run,
+    clock,
+    signal,
+    onChange: publishBell.ring,
+  });
+
+  /** The first content accepted under a name is bound to it, here and against what peers have already. */
+  async function acceptBundle(name: string, digest: Digest): Promise<void> {
+    const other = peers().find((peer) => peer.name === name && peer.bundleDigest !== digest);
+    const own = (await store.bindings()).find((binding) => binding.name === name);
+    if (own === undefined && other !== undefined) {
+      throw new SluiceError(
+        'Conflict',
+        `${name} stands for ${other.bundleDigest} on node ${other.node}, and these media carry ${digest}`,
+      );
+    }
+    await store.bind(name, digest);
+  }
+
+  function peers(): PeerBundle[] {
+    return peerBundles(nodeName, nodes.list(), nodeUpdates.list());
+  }
+
+  function contentOf(source: CopySource): ContentSource {
+    switch (source.kind) {
+      case 'store':
+        return store;
+      case 'media': {
+        const { media, path } = source.attachment;
+        if (media === undefined) throw new SluiceError('MediaLost', `the media at ${path} are gone`);
+        return media.content;
+      }
+      case 'peer':
+        return createRegistryClient({
+          baseUrl: `https://${hostPort(source.peer.address, registryPort)}`,
+          http,
+        });
+    }
+  }
+
+  function desired(): readonly string[] | undefined {
+    return desiredReleases(releaseImages.get(platformNames.internalReleaseImage));
+  }
+
+  function state(): ContentState {
+    return {
+      nodeName,
+      desired: desired() ?? [],
+      records,
+      removing,
+      attachments: attachments.list(),
+      copies: copier.views(),
+      problems,
+      registryDown: registry.down(),
+    };
+  }
+
+  async function readStore(): Promise<void> {
+    records = await readWholeRecords(store.root);
+    const removals = await readRemovals(store.root);
+    removing = new Set(removals.keys());
+    bound = new Map((await store.bindings()).map((binding) => [binding.name, binding.bundleDigest]));
+    const tags = await store.tags(bundleRepository);
+    unrecorded = tags.filter((tag) => isBundleName(tag) && !records.has(tag) && !removals.has(tag));
+  }
+
+  async function writeTrees(): Promise<void> {
+    const held = new Set([...records.values()].map((record) => record.bundle.digest));
+    await registry.writeTrees(
+      treeEntries({
+        storePath: dirs.store,
+        held,
+        attachments: attachments.list(),
+        peers: peers(),
+        registryPort,
+      }),
+    );
+  }
+
+  function pursueCopies(): void {
+    const wanted = new Map<string, Choose>();
+    for (const name of new Set([...(desired() ?? []), ...unrecorded])) {
+      if (records.has(name) || removing.has(name)) continue;
+      const asked = desired()?.includes(name) === true;
+      wanted.set(name, (failures) =>
+        chooseSource({
+          name,
+          bound: bound.get(name),
+          inStore: unrecorded.includes(name),
+          attachments: asked ? attachments.list() : [],
+          peers: asked ? peers() : [],
+          failures,
+          now: clock.now(),
+        }),
+      );
+    }
+    copier.pursue(wanted);
+  }
+
+  async function removeUnwanted(): Promise<void> {
+    const asked = desired();
+    const unwanted = asked === undefined ? [] : [...records.keys()].filter((name) => !asked.includes(name));
+    if (unwanted.length === 0 && removing.size === 0) return;
+    try {
+      const results = await removeReleases({
+        store,
+        facts: () => readRemovalFacts(client, logger),
+        copying: copier.items(),
+        logger,
+        now: clock.now(),
+        onBegin: (name) => {
+          removing = new Set([...removing, name]);
+          publishBell.ring();
+        },
+      });
+      problems = new Map();
+      if (results.length > 0) copier.forgive(); // Space was freed.
+    } catch (error) {
+      const message = messageOf(error);
+      logger.error({ error: message }, 'removal failed');
+      problems = new Map([...removing].map((name) => [name, { reason: 'RemovalFailed', message }]));
+    }
+    await readStore();
+  }
+
+  let removalAt = 0;
+  let refreshAt = 0;
+  async function look(): Promise<void> {
+    if (await attachments.check()) copier.forgive();
+    await readStore();
+    if (clock.now() >= refreshAt) {
+      refreshAt = clock.now() + refreshMs;
+      await refresh();
+    }
+    await writeTrees();
+    pursueCopies();
+    if (clock.now() >= removalAt) {
+      removalAt = clock.now() + removalMs;
+      await removeUnwanted();
+    }
+    publishBell.ring();
+  }
+
+  /** What is read now and then: keys that came or went, the registry's password. */
+  async function refresh(): Promise<void> {
+    const text = JSON.stringify((await keys()).map((key) => key.fingerprint));
+    if (keyTexts !== undefined && text !== keyTexts) {
+      await attachments.verifyAgain();
+      copier.forgive();
+    }
+    keyTexts = text;
+    if (!(await registry.writePasswords())) refreshAt = clock.now() + lookMs; // The controller makes them soon.
+  }
+
+  async function lookLoop(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await look();
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'content is looked at again soon');
+      }
+      await bell.wait(lookMs);
+    }
+  }
+
+  async function publishLoop(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await publisher.publish(state(), clock.now());
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'status cannot be written yet');
+      }
+      await clock.sleep(publishMs, signal);
+      await publishBell.wait(refreshMs);
+    }
+  }
+
+  async function attach(path: string): Promise<Attachment> {
+    const attachment = await attachments.attach(path);
+    copier.forgive();
+    await writeTrees();
+    bell.ring();
+    publishBell.ring();
+    return attachment;
+  }
+
+  async function detach(what: string): Promise<Attachment> {
+    const attachment = await attachments.detach(what);
+    await writeTrees();
+    bell.ring();
+    publishBell.ring();
+    return attachment;
+  }
+
+  const status = () => nodeUpdateStatus(state());
+  return {
+    attach,
+    detach,
+    status,
+    routes: contentRoutes({ nodeName, attach, detach, status }),
+    async run() {
+      const purged = await store.purgeStale(staleMs).catch(() => 0);
+      if (purged > 0) logger.info({ files: purged }, 'stale temporary files removed');
+      releaseImages.onChange(bell.ring);
+      nodes.onChange(bell.ring);
+      nodeUpdates.onChange((change) => {
+        // Progress of others, and our own words coming back, decide nothing here.
+        if (change.object.metadata.name === nodeName) return;
+        if (change.type === 'updated' && offersOf(change.object) === offersOf(change.previous)) return;
+        bell.ring();
+      });
+      for (const each of [releaseImages, nodeUpdates, nodes]) each.start();
+      // The registry serves what is on the disk before the API answers, and without it.
+      await writeTrees();
+      signal.addEventListener('abort', () => {
+        bell.ring();
+        publishBell.ring();
+      });
+      // Nothing is decided on half a picture: a peer's media must not be missed, nor a release thought unwanted.
+      await Promise.race([
+        Promise.all([releaseImages.synced(), nodeUpdates.synced(), nodes.synced()]),
+        aborted(signal),
+      ]);
+      const watch = options.watchRegistry === false ? undefined : registry.watch();
+      await Promise.all([lookLoop(), publishLoop(), watch]);
+      await copier.idle();
+      await attachments.close();
+      await http.close();
+    },
+  };
+}
+
+function offersOf(update: NodeUpdate): string {
+  return JSON.stringify([update.status?.store, update.status?.media]);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

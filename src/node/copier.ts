@@ -1,0 +1,214 @@
+import { openBundle } from '../bundle/bundle.ts';
+import type { ClosureItem } from '../bundle/closure.ts';
+import type { CopyProgress } from '../copy/meter.ts';
+import { planCopy, requireSpace } from '../copy/plan.ts';
+import { type CopyOutcome, describeOutcome, runCopy } from '../copy/run.ts';
+import type { WholeRecord } from '../copy/whole.ts';
+import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { ContentSource } from '../oci/source.ts';
+import type { Store } from '../store/store.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { type CopySource, failureOf, type SourceChoice, type SourceFailure } from './copy-source.ts';
+import { type CopyView, idleView, isContentCode, isDegraded, isShown, waitingView } from './copy-view.ts';
+import { createRateMeter, type RateMeter } from './rate.ts';
+
+export interface CopierOptions {
+  readonly store: Store;
+  readonly keys: () => Promise<readonly TrustedKey[]>;
+  readonly contentOf: (source: CopySource) => ContentSource;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** A view has changed: publish soon. */
+  readonly onProgress: () => void;
+  /** A copy has ended: decide anew. */
+  readonly onEnd: (release: string, record: WholeRecord | undefined) => void;
+  readonly stallMs?: number | undefined;
+  readonly concurrency?: number | undefined;
+}
+
+/** Decides where a release should come from, given how its sources failed. */
+export type Choose = (failures: ReadonlyMap<string, SourceFailure>) => SourceChoice;
+
+export interface Copier {
+  /** What is wanted and not whole, with where it could come from. Starts one copy at a time, stops unwanted ones. */
+  pursue(wanted: ReadonlyMap<string, Choose>): void;
+  /** Forgets how sources failed: media have changed, or space was freed. */
+  forgive(): void;
+  views(): CopyView[];
+  /** What the copy that runs needs: no collection may take it. */
+  items(): readonly ClosureItem[];
+  /** Resolves when no copy runs any more; after `signal` aborted. */
+  idle(): Promise<void>;
+}
+
+interface Job {
+  readonly release: string;
+  readonly failures: Map<string, SourceFailure>;
+  view: CopyView;
+  items: readonly ClosureItem[];
+  /** Set while it runs. */
+  running: { abort: AbortController; ended: Promise<void> } | undefined;
+}
+
+/** Runs the copies of one node: one release at a time, several blobs at once. */
+export function createCopier(options: CopierOptions): Copier {
+  const { clock, logger, store } = options;
+  const jobs = new Map<string, Job>();
+
+  function pursue(wanted: ReadonlyMap<string, Choose>): void {
+    for (const [release, job] of jobs) {
+      if (wanted.has(release)) continue;
+      job.running?.abort.abort();
+      if (job.running === undefined) jobs.delete(release);
+    }
+    const busy = [...jobs.values()].some((job) => job.running !== undefined);
+    let free = !busy && !options.signal.aborted;
+    for (const [release, choose] of wanted) {
+      const job: Job = jobs.get(release) ?? {
+        release,
+        failures: new Map(),
+        view: idleView(release),
+        items: [],
+        running: undefined,
+      };
+      if (job.running !== undefined) continue;
+      const choice = choose(job.failures);
+      if (choice.choice === 'None' && job.view.progress === undefined) {
+        jobs.delete(release);
+        continue;
+      }
+      jobs.set(release, job);
+      if (choice.choice === 'Ready' && free) {
+        free = false;
+        start(job, choice.source);
+      } else {
+        job.view = waitingView(job.view, choice);
+      }
+    }
+  }
+
+  function start(job: Job, source: CopySource): void {
+    const abort = new AbortController();
+    const signal = AbortSignal.any([options.signal, abort.signal]);
+    const ended = copy(job, source, signal)
+      .catch((error: unknown) => {
+        logger.error({ release: job.release, error: messageOf(error) }, 'copy ended unexpectedly');
+        return failed(job, source, { code: 'Internal', message: messageOf(error), content: false });
+      })
+      .then((record) => {
+        job.running = undefined;
+        if (record !== undefined || abort.signal.aborted) jobs.delete(job.release);
+        options.onEnd(job.release, record);
+      });
+    job.running = { abort, ended };
+  }
+
+  async function copy(job: Job, source: CopySource, signal: AbortSignal): Promise<WholeRecord | undefined> {
+    const { release } = job;
+    const content = options.contentOf(source);
+    const rate = createRateMeter(clock);
+    job.view = { ...idleView(release), bundleDigest: source.bundleDigest, progress: job.view.progress };
+    logger.info({ release, source: source.key }, 'copy begins');
+    let outcome: CopyOutcome;
+    try {
+      const reference =
+        source.bundleDigest === undefined ? { name: release } : { digest: source.bundleDigest };
+      const bundle = await openBundle(content, reference, await options.keys());
+      if (bundle.document.name !== release) {
+        throw new SluiceError('DigestMismatch', `what is offered as ${release} is ${bundle.document.name}`);
+      }
+      await store.bind(release, bundle.digest);
+      const plan = await planCopy(content, store, bundle);
+      job.items = plan.items;
+      requireSpace(plan, await store.space());
+      outcome = await runCopy(plan, {
+        signal,
+        clock,
+        onProgress: (progress) => showProgress(job, bundle.digest, progress, rate),
+        ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
+        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      });
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      if (!isSluiceError(error)) throw error;
+      return failed(job, source, {
+        code: error.code,
+        message: messageOf(error),
+        content: isContentCode(error.code),
+      });
+    }
+    logger.info({ release, source: source.key, outcome: describeOutcome(outcome) }, 'copy ended');
+    switch (outcome.outcome) {
+      case 'Whole':
+        return outcome.record;
+      case 'Stopped':
+        return undefined;
+      case 'Paused':
+        return failed(job, source, { ...outcome, content: false });
+      case 'Failed': {
+        const [first] = outcome.problems;
+        const code = first?.code ?? 'Internal';
+        return failed(job, source, { code, message: describeOutcome(outcome), content: true });
+      }
+    }
+  }
+
+  function showProgress(job: Job, digest: Digest, progress: CopyProgress, rate: RateMeter): void {
+    rate.note(progress.phase === 'Copying' ? progress.bytesWritten : progress.bytesDone, progress.phase);
+    job.view = {
+      ...job.view,
+      bundleDigest: digest,
+      state: progress.phase,
+      reason: undefined,
+      message: undefined,
+      degraded: false,
+      progress,
+      rate: rate.bytesPerSecond(),
+    };
+    options.onProgress();
+  }
+
+  function failed(
+    job: Job,
+    source: CopySource,
+    what: { code: ErrorCode; message: string; content: boolean },
+  ): undefined {
+    // A node that no longer has what it offered has lost its media; that is no damage.
+    const gone = source.kind === 'peer' && what.code === 'ContentMissing';
+    const settled = gone
+      ? {
+          code: 'MediaLost' as const,
+          message: `node ${source.peer.node} no longer serves it: ${what.message}`,
+          content: false,
+        }
+      : what;
+    const failure = failureOf(job.failures.get(source.key), settled, clock.now());
+    job.failures.set(source.key, failure);
+    const { code, message } = settled;
+    job.view = {
+      ...job.view,
+      state: settled.content ? 'Failed' : 'Paused',
+      reason: code === 'Conflict' ? 'BundleConflict' : code,
+      message,
+      rate: undefined,
+      degraded: isDegraded(settled, failure.count),
+    };
+    return undefined;
+  }
+
+  return {
+    pursue,
+    forgive() {
+      for (const job of jobs.values()) job.failures.clear();
+    },
+    views: () => [...jobs.values()].map((job) => job.view).filter((view) => isShown(view)),
+    items: () => [...jobs.values()].flatMap((job) => (job.running === undefined ? [] : job.items)),
+    async idle() {
+      await Promise.all([...jobs.values()].map((job) => job.running?.ended));
+    },
+  };
+}

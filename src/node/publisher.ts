@@ -1,0 +1,84 @@
+import type { Condition } from '../api/core.ts';
+import type { MachineConfigNode } from '../api/resources.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { isConflict } from '../kube/error.ts';
+import {
+  type ContentNodeStatus,
+  type ContentState,
+  machineConfigNodeContent,
+  nodeUpdateStatus,
+  withCondition,
+} from './status.ts';
+
+export interface Publisher {
+  /** Writes what has changed since the last call. Errors: those of the client; a later call writes it all. */
+  publish(state: ContentState, now: number): Promise<void>;
+}
+
+/**
+ * Writes one node's words into NodeUpdate and MachineConfigNode. Only its own fields are sent, so that what
+ * others write into the same objects stands; the same words are never sent twice.
+ */
+export function createPublisher(client: KubeClient, nodeName: string, registryPort: number): Publisher {
+  const { kinds } = client;
+  let sent: string | undefined;
+  let standing: MachineConfigNode | undefined;
+
+  async function publishNodeUpdate(status: ContentNodeStatus): Promise<void> {
+    const text = JSON.stringify(status);
+    if (text === sent) return;
+    await client.patch(kinds.NodeUpdate, nodeName, { status }, { subresource: 'status' });
+    sent = text;
+  }
+
+  async function publishMachineConfigNode(state: ContentState, now: number): Promise<void> {
+    standing ??= await client.get(kinds.MachineConfigNode, nodeName);
+    const before = standing.status;
+    const content = machineConfigNodeContent(
+      state,
+      {
+        conditions: before?.conditions ?? [],
+        releases: before?.internalReleaseImage?.releases ?? [],
+      },
+      registryPort,
+      now,
+    );
+    const conditions: Condition[] = withCondition(before?.conditions, content.degraded);
+    // The schema allows no empty list: without any release the whole part goes (null in RFC 7396).
+    const releases = content.releases.length === 0 ? null : { releases: content.releases };
+    const after = { conditions, internalReleaseImage: releases };
+    const same =
+      JSON.stringify(after) ===
+      JSON.stringify({
+        conditions: before?.conditions ?? [],
+        internalReleaseImage: before?.internalReleaseImage ?? null,
+      });
+    if (same) return;
+    const { resourceVersion } = standing.metadata;
+    try {
+      standing = await client.patch(
+        kinds.MachineConfigNode,
+        nodeName,
+        { metadata: { resourceVersion }, status: after },
+        { subresource: 'status' },
+      );
+    } catch (error) {
+      standing = undefined; // Read it again: somebody else has written, or it is another object now.
+      if (!isConflict(error)) throw error;
+      await publishMachineConfigNode(state, now);
+    }
+  }
+
+  return {
+    async publish(state, now) {
+      try {
+        await publishNodeUpdate(nodeUpdateStatus(state));
+        await publishMachineConfigNode(state, now);
+      } catch (error) {
+        sent = undefined;
+        standing = undefined;
+        throw error;
+      }
+    },
+  };
+}

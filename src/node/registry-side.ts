@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { writeDurable, writeJson } from '../durable/file.ts';
+import type { HttpClient } from '../http/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../observe/clock.ts';
+import { pingRegistry } from '../release/content.ts';
+import { registryHtpasswd } from '../release/credentials.ts';
+import type { TreeEntry } from './trees.ts';
+
+/** What the node does for its registry, which is a process of its own and reads these files. */
+export interface RegistrySide {
+  writeTrees(entries: readonly TreeEntry[]): Promise<void>;
+  /** False while the cluster has no password yet. */
+  writePasswords(): Promise<boolean>;
+  /** Asks the registry now and then how it is, until the signal aborts. */
+  watch(): Promise<void>;
+  /** Why it does not answer; undefined where it does. */
+  down(): string | undefined;
+}
+
+/** A registry that misses this many looks in a row is said to be down. */
+const missesMax = 2;
+const wellMs = 10_000;
+const unwellMs = 2_000;
+
+export function createRegistrySide(options: {
+  readonly client: KubeClient;
+  readonly http: HttpClient;
+  /** `address:port` of the registry. */
+  readonly host: string;
+  readonly runDir: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onChange: () => void;
+}): RegistrySide {
+  const { clock, signal } = options;
+  let trees: string | undefined;
+  let passwords: string | undefined;
+  let down: string | undefined;
+  return {
+    async writeTrees(entries) {
+      const text = JSON.stringify(entries);
+      if (text === trees) return;
+      await writeJson(join(options.runDir, 'trees.json'), entries);
+      trees = text;
+    },
+    async writePasswords() {
+      const lines = await registryHtpasswd(options.client);
+      if (lines === undefined) return passwords !== undefined;
+      if (lines !== passwords) await writeDurable(join(options.runDir, 'htpasswd'), lines, { mode: 0o600 });
+      passwords = lines;
+      return true;
+    },
+    async watch() {
+      let misses = 0;
+      while (!signal.aborted) {
+        const why = await pingRegistry(options.http, options.host);
+        misses = why === undefined ? 0 : misses + 1;
+        const before = down;
+        down = misses >= missesMax ? why : undefined;
+        if (down !== before) options.onChange();
+        await clock.sleep(why === undefined ? wellMs : unwellMs, signal);
+      }
+    },
+    down: () => down,
+  };
+}
