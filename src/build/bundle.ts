@@ -1,0 +1,282 @@
+import { rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type Architecture,
+  architectures,
+  type BundleDocument,
+  type BundleImage,
+  type BundleRole,
+  bundleName,
+  bundleRepository,
+  formatBundleDocument,
+  parseBundleDocument,
+  placeOf,
+} from '../bundle/document.ts';
+import { listBundles } from '../bundle/listing.ts';
+import { writeDurable } from '../durable/file.ts';
+import { SluiceError } from '../errors/error.ts';
+import { formatHint, hintFile } from '../media/hint.ts';
+import type { Digest } from '../oci/digest.ts';
+import { isRepositoryName, parseReference } from '../oci/reference.ts';
+import { type Payload, readPayload } from '../payload/payload.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { parsePrivateKey } from '../trust/keys.ts';
+import { anyConfig } from './config.ts';
+import { composeBundle, putBundle } from './document.ts';
+import { prepareOutput } from './output.ts';
+import { signBundle } from './sign.ts';
+import {
+  createSourceOpener,
+  type ImageSource,
+  imageOf,
+  layoutRepository,
+  type SourceOpener,
+} from './source.ts';
+import { type ImagePlan, planImage, type TransferProgress, transferImages } from './transfer.ts';
+
+/** Repository by which clusters name a payload that was never pushed anywhere. It is never dialled. */
+export const payloadRepositoryDefault = 'release.sluice.internal/openshift/release-images';
+
+export interface BuildBundleOptions {
+  /** Source of the release payload: `oci:DIR:REF`. */
+  readonly payload: string;
+  /** Name → source. A name is a tag of image-references, the repository of such a tag, or a reference of its own. */
+  readonly images: ReadonlyMap<string, string>;
+  /** Roles of images that the payload does not name; default `additional`. */
+  readonly roles?: ReadonlyMap<string, BundleRole>;
+  /** Repository by which clusters name the payload; default `payloadRepositoryDefault`. */
+  readonly payloadRepository?: string;
+  /** Tag name of the OS image; default: the one image that is labelled as such. */
+  readonly osImage?: string;
+  /** Private key, PEM. */
+  readonly privatePem: string;
+  /** A directory, or a file that ends in `.iso` or `.tar`. */
+  readonly out: string;
+  readonly onProgress?: (progress: TransferProgress) => void;
+}
+
+export interface BuiltBundle {
+  /** Identity: the digest of the signed manifest. */
+  readonly digest: Digest;
+  readonly document: BundleDocument;
+  /** What the reader should know, though it stops nothing. */
+  readonly notes: readonly string[];
+}
+
+interface PlannedImage {
+  readonly image: BundleImage;
+  readonly plan: ImagePlan;
+}
+
+/**
+ * Builds a signed bundle. Everything is found before anything is written, everything is hashed while it is copied,
+ * and the signature is the very last thing: what could not get everything is never signed.
+ *
+ * Errors: Usage, InputInvalid, ReferenceUnresolved, ContentMissing, DigestMismatch, Conflict, NotFound, DiskFull.
+ */
+export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBundle> {
+  parsePrivateKey(options.privatePem, 'the signing key');
+  for (const name of options.roles?.keys() ?? []) {
+    if (!options.images.has(name))
+      throw new SluiceError('Usage', `a role is given for ${name}, but no source`);
+  }
+  const output = await prepareOutput(options.out);
+  const opener = createSourceOpener(output.scratch);
+  try {
+    const source = await opener.open(options.payload);
+    const payload = await readPayload(source.content, layoutRepository, await imageOf(source, 'the payload'));
+    const planned = await planImages(options, payload, source, opener);
+    const document = await describe(options, payload, planned);
+    const composed = await composeBundle(document);
+    const store = await openStore(output.directory);
+    await refuseOtherContent(store, document.name, composed.digest);
+    const plans = planned.map((each) => each.plan);
+    await transferImages(store, plans, options.onProgress ?? (() => {}));
+    const descriptor = await putBundle(store, composed);
+    await signBundle(store, descriptor, options.privatePem);
+    await store.tag(bundleRepository, document.name, descriptor.digest);
+    await writeDurable(join(output.directory, hintFile), formatHint({ bundles: await listBundles(store) }));
+    await removeStoreNotes(output.directory);
+    await output.finish();
+    return { digest: composed.digest, document, notes: notesOf(payload, document) };
+  } finally {
+    await opener.close();
+    await output.close();
+  }
+}
+
+async function planImages(
+  options: BuildBundleOptions,
+  payload: Payload,
+  source: ImageSource,
+  opener: SourceOpener,
+): Promise<PlannedImage[]> {
+  const used = new Set<string>();
+  const planned: PlannedImage[] = [];
+  const missing: string[] = [];
+  for (const image of [...payload.images.values()].sort((a, b) => (a.tag < b.tag ? -1 : 1))) {
+    const name = [image.tag, image.repository].find((each) => options.images.has(each));
+    if (name !== undefined) used.add(name);
+    const from = name === undefined ? source : await opener.open(options.images.get(name) ?? '');
+    // The payload's own layout often holds its images too; without a source of its own an image may be there.
+    const found =
+      name !== undefined || (await from.content.manifest(layoutRepository, image.digest)) !== undefined;
+    if (!found) {
+      missing.push(image.tag);
+      continue;
+    }
+    const digest = await imageOf(from, `image ${image.tag}`, image.digest);
+    const facts = { role: 'component' as const, name: image.tag, source: image.repository, digest };
+    planned.push(await planOne(facts, from, payload.version));
+  }
+  if (missing.length > 0) {
+    throw new SluiceError('ReferenceUnresolved', `no source is given for ${missing.join(', ')}`, {
+      next: 'Give one for each: --image NAME=oci:DIR:REF.',
+    });
+  }
+  for (const [name, text] of [...options.images].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (used.has(name)) continue;
+    planned.push(await planOther(name, await opener.open(text), options, payload));
+  }
+  const own = {
+    role: 'payload' as const,
+    name: 'payload',
+    source: options.payloadRepository ?? payloadRepositoryDefault,
+    digest: payload.digest,
+  };
+  planned.push(await planOne(own, source, payload.version));
+  return planned;
+}
+
+async function planOther(
+  name: string,
+  source: ImageSource,
+  options: BuildBundleOptions,
+  payload: Payload,
+): Promise<PlannedImage> {
+  const reference = readName(name, payload);
+  const digest = await imageOf(source, `image ${name}`, reference.digest);
+  const role = options.roles?.get(name) ?? 'additional';
+  const repository = `${reference.host}/${reference.repository}`;
+  const facts = { role, name: repository, source: repository, digest, tag: reference.tag };
+  return await planOne(facts, source, payload.version);
+}
+
+function readName(name: string, payload: Payload) {
+  try {
+    return parseReference(name);
+  } catch (cause) {
+    const tags = [...payload.images.keys()].sort().join(', ');
+    throw new SluiceError('ReferenceUnresolved', `the payload ${payload.version} names no image "${name}"`, {
+      cause,
+      next: isRepositoryName(name)
+        ? `Use a tag of the payload (${tags}), or write the whole reference of another image: registry.example/${name}.`
+        : `Use a tag of the payload: ${tags}.`,
+    });
+  }
+}
+
+async function planOne(
+  facts: { role: BundleRole; name: string; source: string; digest: Digest; tag?: string | undefined },
+  source: ImageSource,
+  version: string,
+): Promise<PlannedImage> {
+  const place = placeOf(facts, version);
+  const plan = await planImage(source.content, { image: facts.name, digest: facts.digest, ...place });
+  const { role, name, digest } = facts;
+  const { size, closureBytes, attached } = plan;
+  const image = { name, source: facts.source, ...place, role, digest, size, closureBytes, attached };
+  return { image, plan };
+}
+
+async function describe(
+  options: BuildBundleOptions,
+  payload: Payload,
+  planned: readonly PlannedImage[],
+): Promise<BundleDocument> {
+  const arch = architectureOf(payload.architecture);
+  const os = await findOsImage(options.osImage, planned);
+  const document: BundleDocument = {
+    formatVersion: 1,
+    name: bundleName(payload.version, arch),
+    version: payload.version,
+    arch,
+    previous: payload.previous,
+    payload: payload.digest,
+    ...(os === undefined ? {} : { os }),
+    images: planned.map((each) => each.image),
+    versions: { [payload.version]: payload.digest },
+  };
+  // What a reader would refuse must not be signed: the reader itself looks at it.
+  return parseBundleDocument(formatBundleDocument(document));
+}
+
+function architectureOf(architecture: string): Architecture {
+  const names: Record<string, Architecture> = { amd64: 'x86_64', arm64: 'aarch64' };
+  const arch = names[architecture] ?? architectures.find((each) => each === architecture);
+  if (arch !== undefined) return arch;
+  throw new SluiceError('InputInvalid', `the payload is for ${architecture}, which no bundle name has`);
+}
+
+async function findOsImage(
+  wanted: string | undefined,
+  planned: readonly PlannedImage[],
+): Promise<BundleDocument['os']> {
+  const found = [];
+  for (const { image, plan } of planned) {
+    if (image.role !== 'component' || (wanted !== undefined && image.name !== wanted)) continue;
+    const { labels } = await anyConfig(plan.content, layoutRepository, image.digest);
+    const kernel = labels['ostree.linux'];
+    if (wanted === undefined && kernel === undefined && labels['containers.bootc'] === undefined) continue;
+    const version = labels['org.opencontainers.image.version'] ?? labels.version;
+    found.push({
+      tag: image.name,
+      digest: image.digest,
+      ...(version ? { version } : {}),
+      ...(kernel ? { kernel } : {}),
+    });
+  }
+  if (found.length > 1) {
+    throw new SluiceError(
+      'ReferenceUnresolved',
+      `several images are OS images: ${found.map((os) => os.tag).join(', ')}`,
+      {
+        next: 'Say which one nodes boot: --os-image TAG.',
+      },
+    );
+  }
+  if (wanted !== undefined && found.length === 0) {
+    throw new SluiceError(
+      'ReferenceUnresolved',
+      `the payload names no image ${wanted} that could be the OS image`,
+    );
+  }
+  return found[0];
+}
+
+async function refuseOtherContent(store: Store, name: string, digest: Digest): Promise<void> {
+  const standing = await store.resolveTag(bundleRepository, name);
+  if (standing === undefined || standing === digest) return;
+  throw new SluiceError(
+    'Conflict',
+    `other content stands there under the name ${name} already (${standing})`,
+    {
+      next: 'Write it to another directory: a name means the same content everywhere.',
+    },
+  );
+}
+
+/** What the store notes for itself (its marks, its temporary files) does not travel. */
+async function removeStoreNotes(directory: string): Promise<void> {
+  const notes = join(directory, 'sluice');
+  for (const name of ['partial', 'scratch', 'verified'])
+    await rm(join(notes, name), { recursive: true, force: true });
+  await rmdir(notes).catch(() => {}); // Others may keep files there.
+}
+
+function notesOf(payload: Payload, document: BundleDocument): string[] {
+  const notes = payload.problems.map(({ file, problem }) => `payload: ${file} cannot be read: ${problem}`);
+  if (document.os === undefined)
+    notes.push('no image is an OS image: nodes will not reboot into this release');
+  return notes;
+}
