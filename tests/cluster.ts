@@ -1,14 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse } from 'yaml';
-import type { KubeObject } from '../src/apiserver/object.ts';
-import { startApiServer } from '../src/apiserver/server.ts';
+import { renderCrds } from '../src/api/crds.ts';
+import { kubeconfigOf, serverNames } from '../src/apiserver/pki.ts';
+import { type Manifest, startApiServer } from '../src/apiserver/server.ts';
 import { writeJson } from '../src/durable/file.ts';
 import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { createAuthority, issue, type KeyPair } from '../src/trust/authority.ts';
-import { repository } from './tier.ts';
 
 export interface TestCluster {
   /** As admin (group system:masters). */
@@ -35,17 +34,9 @@ export interface TestCluster {
 
 export interface TestClusterOptions {
   /** Definitions beside those of the repository's crds/. */
-  readonly crds?: readonly KubeObject[];
+  readonly crds?: readonly Manifest[];
   /** Objects that the server makes sure of when it starts. */
-  readonly bootstrap?: readonly KubeObject[];
-}
-
-/** Every CustomResourceDefinition of the repository. */
-export function ownCrds(): KubeObject[] {
-  const directory = join(repository, 'crds');
-  return readdirSync(directory)
-    .filter((file) => file.endsWith('.yaml'))
-    .map((file) => parse(readFileSync(join(directory, file), 'utf8')) as KubeObject);
+  readonly bootstrap?: readonly Manifest[];
 }
 
 /** Starts a real embedded API on a free port of the loopback, with all of crds/, in this process. */
@@ -55,9 +46,9 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   const caPem = authority.certPem;
   const server = await issue(authority, {
     commonName: 'kube-apiserver',
-    dnsNames: ['localhost', 'kubernetes', 'kubernetes.default.svc', 'api-int.sluice.internal'],
+    dnsNames: serverNames,
     ipAddresses: ['127.0.0.1'],
-    usage: 'server',
+    usage: 'both',
   });
   const start = (port: number) =>
     startApiServer({
@@ -66,7 +57,8 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       port,
       tls: { cert: server.certPem, key: server.keyPem },
       clientCaPem: caPem,
-      crds: [...ownCrds(), ...(options.crds ?? [])],
+      kubeletClient: { cert: server.certPem, key: server.keyPem, ca: caPem },
+      crds: [...renderCrds('standalone'), ...(options.crds ?? [])],
       bootstrap: options.bootstrap ?? [],
       logger: silentLogger,
     });
@@ -114,25 +106,5 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       await running.close();
       rmSync(dir, { recursive: true, force: true });
     },
-  };
-}
-
-function kubeconfigOf(server: string, caPem: string, pair: KeyPair): object {
-  const base64 = (text: string) => Buffer.from(text).toString('base64');
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'sluice', cluster: { server, 'certificate-authority-data': base64(caPem) } }],
-    users: [
-      {
-        name: 'user',
-        user: {
-          'client-certificate-data': base64(pair.certPem),
-          'client-key-data': base64(pair.keyPem),
-        },
-      },
-    ],
-    contexts: [{ name: 'sluice', context: { cluster: 'sluice', user: 'user' } }],
-    'current-context': 'sluice',
   };
 }

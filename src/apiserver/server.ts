@@ -25,6 +25,13 @@ const compactionIntervalMs = 5 * 60_000;
 /** Who issues ServiceAccount tokens, and for whom where a request names nobody. */
 const issuer = 'https://kubernetes.default.svc';
 
+/** An object as a file or another room gives it. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: object;
+}
+
 export interface ApiServerOptions {
   /** Where the database lies. */
   readonly dataDir: string;
@@ -37,12 +44,14 @@ export interface ApiServerOptions {
   readonly clientCaPem: string;
   /** PKCS#8 PEM (P-256) that signs ServiceAccount tokens; without it no token is given or accepted. */
   readonly serviceAccountKeyPem?: string;
+  /** A bearer token with all rights, for controllers in the same process. */
+  readonly loopbackToken?: string;
   /** How the server shows itself to kubelets, for logs. */
   readonly kubeletClient?: { readonly cert: string; readonly key: string; readonly ca: string };
   /** CustomResourceDefinitions that are to be there; one that is older is replaced. */
-  readonly crds?: readonly KubeObject[];
+  readonly crds?: readonly Manifest[];
   /** Objects that are created where they are missing, in this order. */
-  readonly bootstrap?: readonly KubeObject[];
+  readonly bootstrap?: readonly Manifest[];
   readonly logger: Logger;
   readonly clock?: Clock;
 }
@@ -74,11 +83,17 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   };
   const definitions = new Definitions(engine);
   await definitions.start();
-  await ensureBootstrap(engine, options.crds ?? [], options.bootstrap ?? []);
+  await ensureBootstrap(engine, objects(options.crds), objects(options.bootstrap));
   await definitions.settled();
   const open = new Set<ServerResponse>();
   const kubelets = createKubeletClient(options.kubeletClient);
-  const tools: Tools = { authorizer: openAuthorizer, tokens: undefined, audiences: [issuer], kubelets };
+  const tools: Tools = {
+    authorizer: openAuthorizer,
+    tokens: undefined,
+    audiences: [issuer],
+    loopbackToken: options.loopbackToken,
+    kubelets,
+  };
   const handler = createHandler({ engine, tools });
   const server = await serve({
     address: options.address,
@@ -106,6 +121,10 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
       store.close();
     },
   };
+}
+
+function objects(manifests: readonly Manifest[] = []): KubeObject[] {
+  return manifests.map((manifest) => structuredClone(manifest) as KubeObject);
 }
 
 function keepHouse(engine: Engine, store: RevisionStore, watches: WatchHub): () => void {

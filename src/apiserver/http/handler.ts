@@ -49,7 +49,7 @@ async function answer(
     servePath(engine, request, response, info);
     return;
   }
-  const asking = await authenticate(request, tools.tokens);
+  const asking = await authenticate(request, tools);
   if (asking === anonymous) throw unauthorized();
   const user = impersonate(request, asking, tools.authorizer);
   authorize(tools.authorizer, user, info);

@@ -8,5 +8,7 @@ export interface Tools {
   readonly tokens: TokenIssuer | undefined;
   /** Audiences of a token that is asked for without any. */
   readonly audiences: readonly string[];
+  /** A bearer token of the process itself, with all rights. */
+  readonly loopbackToken: string | undefined;
   readonly kubelets: KubeletClient;
 }
