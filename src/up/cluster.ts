@@ -120,7 +120,11 @@ async function start(
     args: () => ['apiserver', '--dir', layout.api, '--listen', `127.0.0.1:${ports.api}`, '--pki', layout.pki],
     logFile: layout.logFile('apiserver'),
   });
-  const client = createKubeClient({ ...loadKubeconfig(layout.kubeconfig), platform: 'standalone', userAgent: 'sluice-up' });
+  const client = createKubeClient({
+    ...loadKubeconfig(layout.kubeconfig),
+    platform: 'standalone',
+    userAgent: 'sluice-up',
+  });
   await untilReady(client, options.signal);
   options.say(`the API answers at ${server}`);
   await seedCluster(client, {
@@ -137,6 +141,8 @@ async function start(
     name: 'controller',
     args: () => [
       ...['controller', '--kubeconfig', controller.kubeconfig, '--release-image', release],
+      // One supervisor starts one controller at a time, so a restarted one need not wait for its own lease.
+      ...['--identity', 'sluice-up'],
       ...['--lock-listen', `127.0.0.1:${ports.lock}`, '--trusted-keys', layout.trustedKeys],
       ...['--ca', layout.caFile, '--cert', controller.cert, '--key', controller.key],
     ],
@@ -190,7 +196,7 @@ function startNodes(
         ],
         ...['--trusted-keys', layout.trustedKeys, '--config-dir', node.config],
         ...['--workload', how.workload, '--containers', node.containers],
-        ...['--os-driver', 'simulated', '--boot-id', bootId, '--control-plane'],
+        ...['--os-driver', 'simulated', '--boot-id', bootId],
       ],
       logFile: layout.logFile(node.name),
       onReboot: () => {

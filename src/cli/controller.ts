@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { Command } from 'commander';
+import { type ConnectOptions, connect, withConnection } from './connect.ts';
+
+interface ControllerCommandOptions extends ConnectOptions {
+  readonly releaseImage?: string;
+  readonly lockListen?: string;
+  readonly trustedKeys?: string;
+  readonly ca: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly identity?: string;
+}
+
+/** `sluice controller`. */
+export function command(): Command {
+  return withConnection(new Command().description('Run the controllers of releases, preflights and updates'))
+    .option('--release-image <ref>', 'the release that the cluster was installed with, by digest')
+    .option('--lock-listen <address:port>', 'serve the FleetLock protocol there')
+    .option('--trusted-keys <dir>', 'trusted keys beside those of the ConfigMap sluice-trusted-keys')
+    .requiredOption('--ca <file>', "the authority of the nodes' registries")
+    .option('--cert <file>', 'client certificate for the registries (default: the password of their Secret)')
+    .option('--key <file>', 'its key')
+    .option(
+      '--identity <name>',
+      'tells this process from others that may lead',
+      `${hostname()}-${process.pid}`,
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  sluice controller --kubeconfig admin.conf --ca /etc/sluice/ca.crt --lock-listen 127.0.0.1:3333',
+    )
+    .action(start);
+}
+
+async function start(options: ControllerCommandOptions): Promise<void> {
+  const { runControllers } = await import('../controller/run.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { followParent, terminationSignal } = await import('../process/parent.ts');
+  const { parseListen } = await import('../http/listen.ts');
+  followParent();
+  const client = await connect(options);
+  const read = async (file: string | undefined) =>
+    file === undefined ? undefined : await readFile(file, 'utf8');
+  await runControllers({
+    client,
+    platform: client.platform,
+    registry: {
+      caPem: await readFile(options.ca, 'utf8'),
+      certPem: await read(options.cert),
+      keyPem: await read(options.key),
+    },
+    ...(options.trustedKeys === undefined ? {} : { trustedKeysDirectory: options.trustedKeys }),
+    ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
+    ...(options.lockListen === undefined ? {} : { lock: parseListen(options.lockListen) }),
+    identity: options.identity ?? hostname(),
+    logger: createLogger('controller'),
+    signal: terminationSignal(),
+  });
+  await client.close();
+}

@@ -1,0 +1,94 @@
+import type { Platform } from '../api/kinds.ts';
+import { names } from '../api/names.ts';
+import { type RunningServer, serve } from '../http/server.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { runWithLeaderElection } from '../kube/leader.ts';
+import { createLockServer } from '../lock/server.ts';
+import { type Clock, systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { runPreflightController } from '../preflight/controller.ts';
+import { clusterContent, type RegistryIdentity, trustedKeys } from '../release/content.ts';
+import { runReleaseController } from '../release/controller.ts';
+import { runUpdateController } from '../update/controller.ts';
+
+export interface ControllerOptions {
+  readonly client: KubeClient;
+  readonly platform: Platform;
+  /** By which this process reads the nodes' registries. */
+  readonly registry: RegistryIdentity;
+  /** Directory of trusted keys beside those of the ConfigMap. */
+  readonly trustedKeysDirectory?: string;
+  /** The release that the cluster was installed with, by digest; used while the history is empty. */
+  readonly initialRelease?: string;
+  /** Where the FleetLock protocol is served; absent: not at all. */
+  readonly lock?: { readonly address: string; readonly port: number };
+  /** Tells this process from every other that may lead. */
+  readonly identity: string;
+  readonly clock?: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+const leaseName = 'sluice-controller';
+
+/**
+ * Runs every controller while this process leads, and the lock server always: its state is in the API, so each
+ * replica answers alike. Resolves when the signal aborts; rejects where the lease was lost, so that the process
+ * ends and a new one begins with nothing in memory.
+ */
+export async function runControllers(options: ControllerOptions): Promise<void> {
+  const { client, logger, signal } = options;
+  const clock = options.clock ?? systemClock;
+  const locks = createLockServer({ client, clock, logger: logger.child({ part: 'lock' }), signal });
+  let server: RunningServer | undefined;
+  if (options.lock !== undefined) {
+    server = await serve({ ...options.lock, handler: locks.handler });
+    logger.info({ address: server.address, port: server.port }, 'fleet lock answers');
+  }
+  try {
+    const { lost } = await runWithLeaderElection({
+      client,
+      leaseName,
+      namespace: names(options.platform).clusterVersionNamespace,
+      identity: options.identity,
+      signal,
+      logger,
+      run: (leading) => lead(options, clock, leading, locks.run),
+    });
+    if (lost) throw new Error('the lease was lost: another controller leads');
+  } finally {
+    await server?.close();
+  }
+}
+
+async function lead(
+  options: ControllerOptions,
+  clock: Clock,
+  signal: AbortSignal,
+  drain: () => Promise<void>,
+): Promise<void> {
+  const { client, platform, registry } = options;
+  const content = clusterContent(client, registry);
+  const reader = (part: string) => ({
+    client,
+    platform,
+    content,
+    trustedKeys: () => trustedKeys(client, options.trustedKeysDirectory),
+    clock,
+    logger: options.logger.child({ part }),
+    signal,
+  });
+  try {
+    await Promise.all([
+      runReleaseController(reader('release')),
+      runPreflightController(reader('preflight')),
+      runUpdateController({
+        ...reader('update'),
+        ...(options.initialRelease === undefined ? {} : { initialRelease: options.initialRelease }),
+      }),
+      drain(),
+    ]);
+  } finally {
+    await content.close();
+  }
+}

@@ -1,0 +1,98 @@
+import type { NodeUpdate } from '../api/resources.ts';
+import type { AgentReport, Desired } from '../finalize/agent.ts';
+import type { ClockEvidence } from '../finalize/clock-trust.ts';
+import type { HttpClient } from '../http/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../observe/clock.ts';
+import { parseReference } from '../oci/reference.ts';
+
+/** What NodeUpdate.spec asks of the node's agent; undefined while the object is not known. Pure. */
+export function desiredOf(update: NodeUpdate | undefined): Desired | undefined {
+  if (update === undefined) return undefined;
+  const { osImage, window } = update.spec ?? {};
+  const digest = osImage === undefined ? undefined : parseReference(osImage).digest;
+  return {
+    ...(osImage === undefined || digest === undefined ? {} : { image: osImage, digest }),
+    ...(window === undefined
+      ? {}
+      : {
+          window: {
+            notAfter: Math.floor(Date.parse(window.notAfter) / 1000),
+            ...(window.once === undefined ? {} : { once: window.once }),
+            ...(window.release === undefined ? {} : { release: window.release }),
+          },
+        }),
+  };
+}
+
+/** The agent's part of NodeUpdate.status; null takes a field away (RFC 7396). Pure. */
+export function statusOf(report: AgentReport, agentVersion: string): object {
+  const deployment = (of: AgentReport['os']['booted']) =>
+    of === undefined ? null : { image: of.image, version: of.version ?? null };
+  return {
+    agent: agentVersion,
+    driver: report.driver,
+    bootID: report.bootID,
+    state: report.state,
+    message: messageOf(report),
+    booted: deployment(report.os.booted),
+    staged: deployment(report.os.staged),
+    holds: report.holds,
+  };
+}
+
+function messageOf(report: AgentReport): string {
+  const version = report.os.staged?.version ?? report.os.staged?.digest ?? '';
+  switch (report.state) {
+    case 'Idle':
+      return `runs ${report.os.booted?.version ?? report.os.booted?.digest ?? 'an unknown system'}`;
+    case 'Staging':
+      return 'downloads and stages the new system';
+    case 'Finalizing':
+      return `reboots into ${version}`;
+    case 'Held':
+    case 'WaitingForSlot':
+      return `${version} is staged; ${report.holds[0]?.message ?? ''}`;
+  }
+}
+
+/** Writes the agent's reports into NodeUpdate.status; the same words are not sent twice. */
+export function createReporter(
+  client: KubeClient,
+  nodeName: string,
+  agentVersion: string,
+): (report: AgentReport) => Promise<void> {
+  let sent = '';
+  return async (report) => {
+    const status = statusOf(report, agentVersion);
+    const text = JSON.stringify(status);
+    if (text === sent) return;
+    await client.patch(client.kinds.NodeUpdate, nodeName, { status }, { subresource: 'status' });
+    sent = text;
+  };
+}
+
+/** The API server's time is asked this often at most. */
+const skewAgeMsMax = 60_000;
+
+/** How far this clock is from the API server's, by the Date header of an answer (RFC 9110, 6.6.1). */
+export function createSkewMeter(
+  http: HttpClient,
+  server: string,
+  clock: Clock,
+): () => Promise<Omit<ClockEvidence, 'declared'>> {
+  let known: { readonly at: number; readonly skewMs: number } | undefined;
+  return async () => {
+    if (known !== undefined && clock.now() - known.at < skewAgeMsMax) return { skewMs: known.skewMs };
+    try {
+      const response = await http.request({ url: `${server}/readyz`, signal: AbortSignal.timeout(5_000) });
+      await response.discard();
+      const date = Date.parse(String(response.headers.date));
+      if (Number.isNaN(date)) return {};
+      known = { at: clock.now(), skewMs: clock.now() - date };
+      return { skewMs: known.skewMs };
+    } catch {
+      return {}; // Unknown: no evidence, so no permission by time.
+    }
+  };
+}

@@ -1,0 +1,163 @@
+import { readFile } from 'node:fs/promises';
+import { cpus, hostname, release as kernelRelease, totalmem, type } from 'node:os';
+import { join } from 'node:path';
+import { names } from '../api/names.ts';
+import type { NodeUpdate } from '../api/resources.ts';
+import { SluiceError } from '../errors/error.ts';
+import { createFinalizationAgent } from '../finalize/agent.ts';
+import { createFleetLockClient } from '../finalize/fleet-lock.ts';
+import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
+import { createHttpClient } from '../http/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createInformer } from '../kube/informer.ts';
+import { lockIdOf } from '../lock/identity.ts';
+import { systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { createRegistryClient } from '../oci/client.ts';
+import { readConfig } from '../oci/image.ts';
+import { parseReference } from '../oci/reference.ts';
+import { createContentManager } from './content.ts';
+import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
+import { startPods } from './pods.ts';
+import { keepNode, type NodeInfo, registerNode } from './registration.ts';
+import { nodeSocketPath, serveNodeSocket } from './socket.ts';
+
+/** The exit code by which a node of the `simulated` driver asks its supervisor for a boot with a new boot id. */
+export const rebootExitCode = 133;
+
+export interface NodeOptions {
+  readonly client: KubeClient;
+  readonly name: string;
+  readonly dir: string;
+  readonly address: string;
+  readonly tlsFiles: { readonly ca: string; readonly cert: string; readonly key: string };
+  readonly trustedKeysDir?: string;
+  readonly configDirectories: readonly string[];
+  readonly workload: 'podman' | 'sandbox' | 'none';
+  readonly containersDir: string;
+  readonly bootId?: string;
+  readonly agentVersion: string;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Runs one node until the signal aborts or it reboots. Resolves to the exit code of its process. */
+export async function runNode(options: NodeOptions): Promise<number> {
+  const { client, logger, name, address } = options;
+  const { registryPort } = names(client.platform);
+  const clock = systemClock;
+  const tls = {
+    ca: await readFile(options.tlsFiles.ca, 'utf8'),
+    cert: await readFile(options.tlsFiles.cert, 'utf8'),
+    key: await readFile(options.tlsFiles.key, 'utf8'),
+  };
+  const machineId = (await readFile(join(options.dir, 'machine-id'), 'utf8')).trim();
+  const bootId = options.bootId ?? (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  const osDir = join(options.dir, 'os');
+  await bootSimulated(osDir, bootId);
+
+  const reboot = new AbortController();
+  const signal = AbortSignal.any([options.signal, reboot.signal]);
+  const dirs = {
+    store: join(options.dir, 'store'),
+    run: join(options.dir, 'run'),
+    state: join(options.dir, 'state'),
+  };
+  const content = await createContentManager({
+    client,
+    nodeName: name,
+    address,
+    dirs,
+    identity: { caPem: tls.ca, certPem: tls.cert, keyPem: tls.key },
+    trustedKeysDir: options.trustedKeysDir,
+    logger: logger.child({ part: 'content' }),
+    clock,
+    signal,
+    watchRegistry: true,
+  });
+  const pods = await startPods({ ...options, tls, logger: logger.child({ part: 'pods' }), signal });
+  const registration = {
+    client,
+    nodeName: name,
+    address,
+    kubeletPort: pods?.port,
+    nodeInfo: nodeInfo(machineId, bootId, options.agentVersion, pods?.runtime),
+    capacity: { cpu: String(cpus().length), memory: `${Math.floor(totalmem() / 1024)}Ki`, pods: '110' },
+    logger,
+    clock,
+    signal,
+  };
+  await registerNode(registration);
+
+  const updates = createInformer(client, client.kinds.NodeUpdate, {
+    fieldSelector: `metadata.name=${name}`,
+    logger,
+    signal,
+    clock,
+  });
+  const lockHttp = createHttpClient();
+  const registryHttp = createHttpClient({ ca: tls.ca, cert: tls.cert, key: tls.key });
+  const registry = createRegistryClient({
+    baseUrl: `https://${address}:${registryPort}`,
+    http: registryHttp,
+  });
+  const agent = createFinalizationAgent({
+    stateFile: join(dirs.state, 'finalize.json'),
+    configDirectories: options.configDirectories,
+    bootID: bootId,
+    lockId: lockIdOf(machineId),
+    driver: simulatedDriver({
+      dir: osDir,
+      reboot: () => reboot.abort(),
+      // The image is asked for by digest from this node's own registry, as a real driver would pull it.
+      pull: async (image) => {
+        const { repository, digest } = parseReference(image);
+        if (digest === undefined) throw new SluiceError('InputInvalid', `${image} is not named by digest`);
+        const { labels } = await readConfig(registry, repository, digest);
+        const version = labels['org.opencontainers.image.version'];
+        return version === undefined ? {} : { version };
+      },
+    }),
+    lockClient: createFleetLockClient(lockHttp),
+    // The simulated reboot ends no host, so the host's inhibitors are not asked.
+    blockers: async () => [],
+    clockEvidence: createSkewMeter(registryHttp, client.server, clock),
+    desired: () => desiredOf(updates.get(name) as NodeUpdate | undefined),
+    report: createReporter(client, name, options.agentVersion),
+    markerOwnerUid: process.getuid?.() ?? 0,
+    clock,
+    random: Math.random,
+    logger: logger.child({ part: 'finalize' }),
+    signal,
+  });
+  updates.onChange((change) => {
+    // Its own reports change the object too; only what is asked of the node is news.
+    const before = change.type === 'updated' ? change.previous.metadata.generation : undefined;
+    if (before !== change.object.metadata.generation) agent.wake();
+  });
+  updates.start();
+  const socket = await serveNodeSocket(nodeSocketPath(dirs.run), content.routes, logger);
+  try {
+    await Promise.all([content.run(), agent.run(), keepNode(registration), pods?.run()]);
+  } finally {
+    await socket.close();
+    await pods?.end();
+    await Promise.all([lockHttp.close(), registryHttp.close(), client.close()]);
+  }
+  return reboot.signal.aborted ? rebootExitCode : 0;
+}
+
+function nodeInfo(machineID: string, bootID: string, version: string, runtime = 'none'): NodeInfo {
+  return {
+    machineID,
+    systemUUID: machineID,
+    bootID,
+    kernelVersion: kernelRelease(),
+    osImage: `${type()} (${hostname()}, simulated node)`,
+    containerRuntimeVersion: runtime,
+    kubeletVersion: `v${version}-sluice`,
+    kubeProxyVersion: '',
+    operatingSystem: 'linux',
+    architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+  };
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { needs, repository } from './tier.ts';
+
+interface Summary {
+  readonly from: string;
+  readonly to: string;
+  readonly nodes: number;
+  readonly state: string;
+  readonly refusedBy: string[];
+  readonly bytesCopied: number;
+  readonly osDriver: string;
+  readonly containers: string;
+  readonly notIsolated: string[];
+  readonly seconds: number;
+  readonly kubeconfig: string;
+  readonly registries: string[];
+  readonly caFile: string;
+  readonly authFile: string;
+}
+
+/** Runs ./quickstart and gives back its last line of standard output. */
+async function quickstart(
+  ...words: string[]
+): Promise<{ code: number | null; summary: Summary; told: string }> {
+  const child = spawn(join(repository, 'quickstart'), ['--json', ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let told = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    told += chunk;
+  });
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  const line = stdout.trim().split('\n').at(-1) ?? '';
+  assert.match(line, /^\{/, `exit code ${code}; it told:\n${told.slice(-4000)}`);
+  return { code, summary: JSON.parse(line) as Summary, told };
+}
+
+const place = join(repository, '.quickstart');
+
+/** Processes that run from the demo's directory, by their command line or their working directory. */
+function processesLeft(): string[] {
+  return readdirSync('/proc').filter((entry) => {
+    if (!/^\d+$/.test(entry) || Number(entry) === process.pid) return false;
+    try {
+      const words = readFileSync(`/proc/${entry}/cmdline`, 'utf8');
+      return words.includes(place) || readlinkSync(`/proc/${entry}/cwd`).startsWith(place);
+    } catch {
+      return false;
+    }
+  });
+}
+
+function nothingIsLeft(): void {
+  assert.deepEqual(processesLeft(), [], 'no process');
+  assert.ok(!readFileSync('/proc/self/mountinfo', 'utf8').includes(place), 'no mount');
+  // 127.22.62.0/24 as /proc/net/tcp writes it: little endian.
+  assert.doesNotMatch(
+    readFileSync('/proc/net/tcp', 'utf8'),
+    /: [0-9A-F]{2}3E167F:5861 00000000:0000 0A/,
+    'no port',
+  );
+  assert.ok(!existsSync(place), 'no file');
+}
+
+after(() => {
+  spawnSync(join(repository, 'quickstart'), ['--stop'], { timeout: 120_000 });
+});
+
+test(
+  'the whole way with containers, left running, looked at by kubectl and skopeo, ended',
+  needs('root', 'containers', 'xorriso'),
+  async (t) => {
+    const { code, summary } = await quickstart('--keep', '--runner', 'podman');
+    assert.equal(code, 0);
+    const { seconds, kubeconfig, registries, caFile, authFile, ...rest } = summary;
+    assert.ok(seconds > 0);
+    assert.ok(rest.bytesCopied > 3 * 48 * 1024 * 1024, 'the bytes of all three nodes');
+    assert.deepEqual(
+      { ...rest, bytesCopied: 0 },
+      {
+        from: '1.0.0',
+        to: '1.1.0',
+        nodes: 3,
+        state: 'Completed',
+        refusedBy: ['EvictionPolicyRemoved'],
+        bytesCopied: 0,
+        osDriver: 'simulated',
+        containers: 'podman',
+        notIsolated: rest.notIsolated,
+      },
+    );
+    assert.equal(registries.length, 3);
+
+    const kubectl = (...words: string[]) =>
+      spawnSync('kubectl', ['--kubeconfig', kubeconfig, ...words], { encoding: 'utf8', timeout: 60_000 });
+    await t.test('kubectl shows useful columns and describes', needs('kubectl'), () => {
+      const kinds = 'clusterversion,internalreleaseimage,machineconfignode,updatepreflight,nodeupdate';
+      const got = kubectl('get', kinds, '-A');
+      assert.equal(got.status, 0, got.stderr);
+      assert.match(got.stdout, /clusterversion\S*\/version\s+1\.1\.0\s+True\s+False/);
+      for (const name of ['internalreleaseimage', 'machineconfignode', 'updatepreflight', 'nodeupdate']) {
+        assert.match(got.stdout, new RegExp(`^${name}|${name}\\S*/`, 'm'));
+      }
+      for (const kind of kinds.split(',')) {
+        const described = kubectl('describe', kind, '-A');
+        assert.equal(described.status, 0, described.stderr);
+        assert.match(described.stdout, /Conditions:|Checks:|Holds|State:/, kind);
+      }
+    });
+    await t.test(
+      'skopeo copies by digest with the password, and is refused without',
+      needs('skopeo', 'kubectl'),
+      () => {
+        const image = kubectl(
+          'get',
+          'clusterversion',
+          'version',
+          '-o',
+          'jsonpath={.status.desired.image}',
+        ).stdout;
+        const digest = image.slice(image.indexOf('@'));
+        const from = `docker://${registries[1]}/openshift/release-images${digest}`;
+        const certificates = join(place, 'certs');
+        spawnSync('sh', ['-c', 'mkdir -p "$1" && cp "$2" "$1/ca.crt"', 'sh', certificates, caFile]);
+        const inspect = (...words: string[]) =>
+          spawnSync('skopeo', ['inspect', '--raw', '--cert-dir', certificates, ...words, from], {
+            encoding: 'utf8',
+            timeout: 60_000,
+          });
+        const allowed = inspect('--authfile', authFile);
+        assert.equal(allowed.status, 0, allowed.stderr);
+        assert.match(allowed.stdout, /schemaVersion/);
+        const refused = inspect('--no-creds');
+        assert.notEqual(refused.status, 0);
+        assert.match(refused.stderr, /unauthorized|authentication required/i);
+      },
+    );
+    const stopped = spawnSync(join(repository, 'quickstart'), ['--stop'], {
+      encoding: 'utf8',
+      timeout: 120_000,
+    });
+    assert.equal(stopped.status, 0, stopped.stderr);
+    nothingIsLeft();
+  },
+);
+
+test('the whole way in the sandbox, where containers cannot run', needs('root', 'xorriso'), async () => {
+  const { code, summary } = await quickstart('--runner', 'sandbox');
+  assert.equal(code, 0);
+  assert.equal(summary.state, 'Completed');
+  assert.equal(summary.containers, 'sandbox');
+  assert.ok(summary.notIsolated.length > 0, 'it says what is not isolated');
+  nothingIsLeft();
+});
+
+test('Ctrl-C leaves nothing behind', needs('root', 'xorriso'), async () => {
+  const child = spawn(join(repository, 'quickstart'), ['--json', '--runner', 'sandbox'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const reached = new Promise<void>((resolve) => {
+    child.stderr.on('data', (chunk) => {
+      if (String(chunk).includes('three nodes at')) resolve();
+    });
+    child.on('close', () => resolve());
+  });
+  await reached;
+  child.kill('SIGINT');
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  assert.equal(code, 130);
+  nothingIsLeft();
+});
