@@ -43,7 +43,7 @@ export async function openBundle(
   keys: readonly TrustedKey[],
 ): Promise<VerifiedBundle> {
   const raw = await findBundle(content, reference);
-  const label = 'name' in reference ? reference.name : `${bundleRepository}@${reference.digest}`;
+  const label = labelOf(reference);
   const signed = await verifySignatures(content, raw.digest, keys, label);
   const document = await readDocument(content, raw, label);
   if ('name' in reference && document.name !== reference.name) {
@@ -58,6 +58,22 @@ export async function openBundle(
     signedBy: { id: signed.key.id, name: signed.key.name },
     signatures: signed.signatures,
   };
+}
+
+/**
+ * What a bundle says of itself, whoever made it: to show to a person, never to act upon.
+ * Errors: NotFound, DigestMismatch, ContentMissing, InputInvalid, MediaLost.
+ */
+export async function readUnverifiedBundle(
+  content: ContentSource,
+  reference: BundleReference,
+): Promise<{ digest: Digest; document: BundleDocument }> {
+  const raw = await findBundle(content, reference);
+  return { digest: raw.digest, document: await readDocument(content, raw, labelOf(reference)) };
+}
+
+function labelOf(reference: BundleReference): string {
+  return 'name' in reference ? reference.name : `${bundleRepository}@${reference.digest}`;
 }
 
 async function findBundle(content: ContentSource, reference: BundleReference): Promise<RawManifest> {

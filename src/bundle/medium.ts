@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { SluiceError } from '../errors/error.ts';
+import { formatHint, hintFile, readHintBytes } from '../media/hint.ts';
+import type { Media } from '../media/media.ts';
+import { type Digest, hexOf, isDigest } from '../oci/digest.ts';
+import { blobData, layoutRoot, repositoriesPath } from '../store/path.ts';
+import type { Tree } from '../store/tree.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { bundleTags, listBundles } from './listing.ts';
+import {
+  isFinding,
+  type VerifyOptions,
+  type VerifyProblem,
+  type VerifyReport,
+  verifyBundle,
+} from './verify.ts';
+
+const linkBytesMax = 256;
+const chunkBytes = 1024 * 1024;
+/** Directories inside each other in the layout: repositories have any number of parts, but not this many. */
+const depthMax = 64;
+
+export interface MediaReport {
+  readonly bundles: readonly VerifyReport[];
+  /** What is wrong with the media beside the bundles. */
+  readonly problems: readonly VerifyProblem[];
+}
+
+/**
+ * Verifies everything on media: each bundle, and every file besides: links that lead nowhere, blobs that nothing
+ * names, a hint that says something else. So no changed bit goes unseen.
+ *
+ * Errors: MediaUnreadable where there is no bundle; MediaLost.
+ */
+export async function verifyMedia(
+  media: Media,
+  keys: readonly TrustedKey[],
+  options: VerifyOptions = {},
+): Promise<MediaReport> {
+  const names = await bundleTags(media.content);
+  if (names.length === 0) {
+    throw new SluiceError('MediaUnreadable', `${media.path} carries no release bundle`);
+  }
+  const bundles: VerifyReport[] = [];
+  for (const name of names) bundles.push(await verifyBundle(media.content, { name }, keys, options));
+  const problems: VerifyProblem[] = [];
+  await checkHint(media, problems);
+  const hashed = new Set(bundles.flatMap((report) => [...report.hashed]));
+  await checkFiles({ tree: media.tree, hashed, problems, signal: options.signal }, layoutRoot, 0);
+  // What a bundle's own report tells with the image's name is not told again as a file.
+  const told = new Set(bundles.flatMap((report) => report.problems.map((each) => each.digest)));
+  return {
+    bundles,
+    problems: problems.filter((each) => each.digest === undefined || !told.has(each.digest)),
+  };
+}
+
+async function checkHint(media: Media, problems: VerifyProblem[]): Promise<void> {
+  const bytes = await readHintBytes(media.tree);
+  if (bytes === undefined) return; // Media that others made have none.
+  const expected = formatHint({ bundles: await listBundles(media.content) });
+  if (Buffer.compare(bytes, expected) === 0) return;
+  problems.push({
+    image: hintFile,
+    digest: undefined,
+    code: 'DigestMismatch',
+    problem: `${hintFile} does not say what the media hold`,
+  });
+}
+
+interface FileCheck {
+  readonly tree: Tree;
+  /** Blobs that were hashed with their bundles. */
+  readonly hashed: ReadonlySet<Digest>;
+  readonly problems: VerifyProblem[];
+  readonly signal: AbortSignal | undefined;
+}
+
+async function checkFiles(check: FileCheck, path: string, depth: number): Promise<void> {
+  const { tree, problems } = check;
+  if (depth > depthMax)
+    throw new SluiceError('InputTooLarge', `${tree.label} is nested deeper than ${depthMax}`);
+  const found = async (at: string, act: () => Promise<void>) => {
+    try {
+      await act();
+    } catch (error) {
+      if (!isFinding(error)) throw error;
+      problems.push({ image: at, digest: digestIn(at), code: error.code, problem: error.message });
+    }
+  };
+  await found(path, async () => {
+    for (const entry of await tree.list(path)) {
+      check.signal?.throwIfAborted();
+      const inner = `${path}/${entry.name}`;
+      if (entry.directory) await checkFiles(check, inner, depth + 1);
+      else await found(inner, () => checkFile(check, inner));
+    }
+  });
+}
+
+async function checkFile(check: FileCheck, path: string): Promise<void> {
+  const digest = digestIn(path);
+  if (digest !== undefined && path === blobData(digest)) {
+    if (!check.hashed.has(digest)) await checkBlob(check.tree, path, digest);
+    return;
+  }
+  if (!path.startsWith(`${repositoriesPath}/`) || !path.endsWith('/link')) {
+    throw new SluiceError('InputInvalid', `the file ${path} is no part of the layout`);
+  }
+  const text = await readLink(check.tree, path);
+  if (!isDigest(text)) throw new SluiceError('DigestMismatch', `the link ${path} names no digest`);
+  if (!path.endsWith('/current/link')) {
+    if (text !== digest)
+      throw new SluiceError('DigestMismatch', `the link ${path} names another digest: ${text}`);
+    return;
+  }
+  const revision = `${path.replace(/\/tags\/[^/]+\/current\/link$/, '')}/revisions/sha256/${hexOf(text)}/link`;
+  if ((await readLink(check.tree, revision)) === text) return;
+  throw new SluiceError('ContentMissing', `the tag ${path} names ${text}, which is not there`);
+}
+
+/** A blob that no bundle needs: the rest of an interrupted build, or content of another kind. */
+async function checkBlob(tree: Tree, path: string, digest: Digest): Promise<void> {
+  const file = await tree.open(path);
+  if (file === undefined) throw new SluiceError('MediaUnreadable', `${path} cannot be read`);
+  try {
+    const hash = createHash('sha256');
+    for (let at = 0; at < file.size; ) {
+      const chunk = await file.read(at, Math.min(chunkBytes, file.size - at));
+      hash.update(chunk);
+      at += chunk.length;
+    }
+    if (hash.digest('hex') === hexOf(digest)) return;
+  } finally {
+    await file.close();
+  }
+  throw new SluiceError('DigestMismatch', `the blob ${digest}, which no bundle needs, holds other bytes`);
+}
+
+async function readLink(tree: Tree, path: string): Promise<string> {
+  const file = await tree.open(path);
+  if (file === undefined) return '';
+  try {
+    if (file.size > linkBytesMax) return '';
+    return Buffer.from(await file.read(0, file.size)).toString('latin1');
+  } finally {
+    await file.close();
+  }
+}
+
+/** The digest that the directories of a path name last. */
+function digestIn(path: string): Digest | undefined {
+  const hex = /\/([0-9a-f]{64})(?:\/[a-z]+)?$/.exec(path)?.[1];
+  return hex === undefined ? undefined : `sha256:${hex}`;
+}

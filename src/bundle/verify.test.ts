@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { after, before, test } from 'node:test';
+import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
+import { needs } from '../../tests/tier.ts';
+import { openMedia } from '../media/media.ts';
+import { type Digest, hexOf } from '../oci/digest.ts';
+import { blobData, layerLink, revisionLink, tagLink } from '../store/path.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { bundleRepository, componentRepository } from './document.ts';
+import { type MediaReport, verifyMedia } from './medium.ts';
+import type { VerifyProblem } from './verify.ts';
+
+const key = testKey();
+let directory: string;
+let release: TestRelease;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sluice-verify-'));
+  release = await makeRelease({
+    version: '1.1.0',
+    previous: ['1.0.0'],
+    dir: directory,
+    key: key.pair,
+    images: { web: {}, db: { config: { labels: { 'ostree.linux': '6.12.1' } } } },
+  });
+});
+after(() => rm(directory, { recursive: true }));
+
+async function check(path: string, keys: TrustedKey[] = [key.trusted]): Promise<MediaReport> {
+  const media = await openMedia(path);
+  try {
+    return await verifyMedia(media, keys);
+  } finally {
+    await media.close();
+  }
+}
+
+function problemsOf(report: MediaReport): VerifyProblem[] {
+  return [...report.bundles.flatMap((bundle) => bundle.problems), ...report.problems];
+}
+
+async function filesBelow(root: string): Promise<string[]> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+/** Runs `act` on a changed copy of the file, and puts the old content back. */
+async function withFlip<T>(
+  root: string,
+  file: string,
+  at: (size: number) => number,
+  act: () => Promise<T>,
+): Promise<T> {
+  const path = join(root, file);
+  const bytes = await readFile(path);
+  const changed = Buffer.from(bytes);
+  const place = at(bytes.length);
+  changed[place] = (changed[place] ?? 0) ^ 0x01;
+  await writeFile(path, changed);
+  try {
+    return await act();
+  } finally {
+    await writeFile(path, bytes);
+  }
+}
+
+test('a whole bundle has no problems, and every file of it was hashed', async () => {
+  const report = await check(release.path);
+  assert.deepEqual(problemsOf(report), []);
+  const [bundle] = report.bundles;
+  assert.equal(bundle?.bundle?.signedBy.name, 'test');
+  assert.equal(bundle?.bundle?.digest, release.digest);
+  const blobs = (await filesBelow(release.path)).filter((file) => file.endsWith('/data'));
+  assert.deepEqual([...(bundle?.hashed ?? [])].map(blobData).sort(), blobs.sort());
+});
+
+test('a flipped bit in any file of a bundle is found', async () => {
+  const files = await filesBelow(release.path);
+  assert.ok(files.length > 30, `${files.length} files`);
+  for (const file of files) {
+    for (const at of [() => 0, (size: number) => size >> 1, (size: number) => size - 1]) {
+      const found = await withFlip(release.path, file, at, async () => problemsOf(await check(release.path)));
+      assert.notDeepEqual(found, [], `${file} at byte ${at((await stat(join(release.path, file))).size)}`);
+    }
+  }
+});
+
+test('a flipped bit in a blob names the image and the digest', async () => {
+  const image = release.document.images.find((each) => each.name === 'web');
+  const layer = await largestBlobOf(image?.digest);
+  const found = await withFlip(
+    release.path,
+    blobData(layer),
+    (size) => size >> 1,
+    () => check(release.path),
+  );
+  const [problem, ...others] = problemsOf(found);
+  assert.deepEqual(others, []);
+  assert.equal(problem?.image, 'web');
+  assert.equal(problem?.digest, layer);
+  assert.equal(problem?.code, 'DigestMismatch');
+});
+
+test('a flipped bit in a manifest, a link and a tag name the image too', async () => {
+  const image = release.document.images.find((each) => each.name === 'web');
+  assert.ok(image);
+  for (const file of [
+    blobData(image.digest),
+    revisionLink(componentRepository, image.digest),
+    tagLink(componentRepository, image.tag),
+    layerLink(componentRepository, await largestBlobOf(image.digest)),
+  ]) {
+    const found = await withFlip(
+      release.path,
+      file,
+      (size) => size - 2,
+      () => check(release.path),
+    );
+    assert.ok(
+      problemsOf(found).some((each) => each.image === 'web' && each.digest !== undefined),
+      `${file}: ${JSON.stringify(problemsOf(found))}`,
+    );
+  }
+});
+
+test('C12 a missing blob, a cut blob and an emptied blob are found, each with its image', async (t) => {
+  const copy = join(directory, 'copy');
+  t.after(() => rm(copy, { recursive: true, force: true }));
+  const image = release.document.images.find((each) => each.name === 'db');
+  const layer = await largestBlobOf(image?.digest);
+  for (const damage of [
+    (path: string) => rm(path),
+    async (path: string) => truncate(path, (await stat(path)).size - 1),
+    (path: string) => truncate(path, 0),
+  ]) {
+    await rm(copy, { recursive: true, force: true });
+    await cp(release.path, copy, { recursive: true });
+    await damage(join(copy, blobData(layer)));
+    const [problem] = problemsOf(await check(copy));
+    assert.equal(problem?.image, 'db');
+    assert.equal(problem?.digest, layer);
+  }
+});
+
+test('S8 foreign-signed and unsigned bundles are refused, the keys named', async (t) => {
+  const foreign = testKey('other');
+  const report = await check(release.path, [foreign.trusted]);
+  const [problem] = problemsOf(report);
+  assert.equal(problem?.code, 'SignatureUntrusted');
+  assert.match(
+    problem?.problem ?? '',
+    new RegExp(`key ${key.trusted.id}.*other \\(${foreign.trusted.id}\\)`),
+  );
+  assert.equal(problemsOf(await check(release.path, []))[0]?.code, 'SignatureUntrusted');
+
+  const copy = join(directory, 'unsigned');
+  t.after(() => rm(copy, { recursive: true, force: true }));
+  await cp(release.path, copy, { recursive: true });
+  const tag = `sha256-${hexOf(release.digest)}.sig`;
+  await rm(join(copy, tagLink(bundleRepository, tag), '..', '..'), { recursive: true });
+  // Without its tag the signature is still found as a referrer.
+  assert.equal((await check(copy)).bundles[0]?.bundle?.signatures[0]?.tag, undefined);
+  const [signature] = (await check(copy)).bundles[0]?.bundle?.signatures ?? [];
+  assert.ok(signature);
+  await rm(join(copy, revisionLink(bundleRepository, signature.digest)));
+  const [unsigned] = problemsOf(await check(copy));
+  assert.equal(unsigned?.code, 'SignatureMissing');
+  assert.match(unsigned?.problem ?? '', /ocp-release-bundle-1\.1\.0-x86_64 carries no signature/);
+});
+
+test('a signature of another bundle under the tag of this one is refused', async (t) => {
+  const other = await makeRelease({ version: '1.2.0', dir: directory, key: key.pair });
+  const copy = join(directory, 'swapped');
+  t.after(() => rm(copy, { recursive: true, force: true }));
+  await cp(release.path, copy, { recursive: true });
+  await cp(other.path, copy, { recursive: true });
+  // The name of the new release now leads to the old one, which is signed well.
+  await writeFile(join(copy, tagLink(bundleRepository, other.name)), release.digest);
+  const found = problemsOf(await check(copy));
+  assert.ok(
+    found.some((each) => each.code === 'DigestMismatch' && /1\.2\.0.*stands.*1\.1\.0/.test(each.problem)),
+    JSON.stringify(found),
+  );
+});
+
+test('the same bundle verifies from an ISO image and from a tar', needs('xorriso'), async () => {
+  for (const out of [join(directory, 'bundle.iso'), join(directory, 'bundle.tar')]) {
+    const built = await makeRelease({
+      version: '1.1.0',
+      previous: ['1.0.0'],
+      dir: join(directory, 'again'),
+      key: key.pair,
+      images: { web: {}, db: { config: { labels: { 'ostree.linux': '6.12.1' } } } },
+      out,
+    });
+    assert.equal(built.digest, release.digest, 'the same input gives the same bundle');
+    assert.deepEqual(problemsOf(await check(out)), []);
+  }
+});
+
+async function largestBlobOf(manifest: Digest | undefined): Promise<Digest> {
+  assert.ok(manifest);
+  const bytes = await readFile(join(release.path, blobData(manifest)), 'utf8');
+  return (JSON.parse(bytes) as { layers: { digest: Digest }[] }).layers[0]?.digest ?? manifest;
+}
