@@ -2,6 +2,7 @@ import { faultPoint } from '../durable/fault.ts';
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
+import type { BlobWriter } from '../store/store.ts';
 import { type CopyProgress, createMeter, type Meter } from './meter.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
 import { withStallLimit } from './stall.ts';
@@ -156,38 +157,51 @@ async function copyBlob(
   meter: Meter,
   options: CopyOptions & { readonly signal: AbortSignal },
 ): Promise<void> {
-  const { store, source } = plan;
-  const writer = await store.begin(blob.digest, blob.size, { signal: options.signal });
+  const writer = await plan.store.begin(blob.digest, blob.size, { signal: options.signal });
   if (writer === undefined) return meter.blobDone(blob);
   meter.blobAt(blob, writer.offset, 0);
   let settled = false;
   try {
-    if (writer.offset < blob.size) {
-      const { offset } = writer;
-      const reader = await source.blob(blob.repository, blob.digest, { offset, signal: options.signal });
-      const what = `blob ${blob.digest} of ${source.label}`;
-      if (reader === undefined) throw new SluiceError('ContentMissing', `there is no ${what}`);
-      if (reader.size !== blob.size) {
-        throw new SluiceError(
-          'DigestMismatch',
-          `${what} has ${reader.size} bytes, and ${blob.size} were signed`,
-        );
-      }
-      const stallMs = options.stallMs ?? stallMsDefault;
-      let at = offset;
-      for await (const chunk of withStallLimit(reader.stream, { stallMs, what, signal: options.signal })) {
-        await writer.write(chunk);
-        at += chunk.length;
-        meter.blobAt(blob, at, chunk.length);
-        faultPoint('copy-chunk');
-      }
-    }
+    if (writer.offset < blob.size) await readInto(plan, blob, writer, meter, options);
     settled = true; // commit() itself drops what does not match.
     await writer.commit();
     faultPoint('copy-blob-committed');
     meter.blobDone(blob);
   } finally {
     if (!settled) await writer.suspend().catch(() => {});
+  }
+}
+
+/** What the writer lacks, from the byte on where it stands. */
+async function readInto(
+  plan: CopyPlan,
+  blob: PlannedBlob,
+  writer: BlobWriter,
+  meter: Meter,
+  options: CopyOptions,
+): Promise<void> {
+  const { signal } = options;
+  let at = writer.offset;
+  const reader = await plan.source.blob(blob.repository, blob.digest, { offset: at, signal });
+  const what = `blob ${blob.digest} of ${plan.source.label}`;
+  if (reader === undefined) throw new SluiceError('ContentMissing', `there is no ${what}`);
+  try {
+    if (reader.size !== blob.size) {
+      throw new SluiceError(
+        'DigestMismatch',
+        `${what} has ${reader.size} bytes, and ${blob.size} were signed`,
+      );
+    }
+    const stallMs = options.stallMs ?? stallMsDefault;
+    for await (const chunk of withStallLimit(reader.stream, { stallMs, what, signal })) {
+      await writer.write(chunk);
+      at += chunk.length;
+      meter.blobAt(blob, at, chunk.length);
+      faultPoint('copy-chunk');
+    }
+  } finally {
+    // A stream that was never begun closes nothing by itself; one that hangs is not waited for.
+    if (at < blob.size) void reader.close?.().catch(() => {});
   }
 }
 

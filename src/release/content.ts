@@ -1,4 +1,5 @@
 import { labels, names } from '../api/names.ts';
+import type { NodeUpdate } from '../api/resources.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { createHttpClient, type HttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -219,9 +220,13 @@ export interface KnownBundle {
 
 /** Every release at hand, by name; where nodes disagree about a name's content, one entry for each digest. */
 export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
-  const updates = await client.list(client.kinds.NodeUpdate);
+  return bundlesOf((await client.list(client.kinds.NodeUpdate)).items);
+}
+
+/** As `knownBundles`, from objects at hand. */
+export function bundlesOf(updates: readonly NodeUpdate[]): KnownBundle[] {
   const bundles = new Map<string, KnownBundle & { heldBy: string[]; mountedOn: string[] }>();
-  for (const update of updates.items) {
+  for (const update of updates) {
     const node = update.metadata.name;
     const note = (entry: StatusEntry, where: 'heldBy' | 'mountedOn') => {
       const { name, bundleDigest, version, payload } = entry;
@@ -239,6 +244,10 @@ export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
     };
     for (const entry of update.status?.store ?? []) note(entry, 'heldBy');
     for (const entry of update.status?.media ?? []) if (entry.verified) note(entry, 'mountedOn');
+  }
+  for (const bundle of bundles.values()) {
+    bundle.heldBy.sort();
+    bundle.mountedOn.sort();
   }
   return [...bundles.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

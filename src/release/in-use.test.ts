@@ -90,6 +90,13 @@ test('an OS image that the running release shares does not keep the older one', 
   assert.deepEqual(names(inUse(shared)), ['two']);
 });
 
+test('a running OS image that no read document explains makes the set unknown', () => {
+  const nodes = [{ name: 'master-0', images: [`x/y@${digest('d')}`] }];
+  assert.ok(inUse({ ...facts({}), nodes }));
+  const unread = [...releases, { name: 'four', version: '1.3.0', payload: digest('4'), images: [] }];
+  assert.equal(inUse({ ...facts({}), nodes, releases: unread }), undefined);
+});
+
 test('D7 what cannot be read makes the whole set unknown, and unknown survives the ConfigMap', () => {
   assert.equal(inUse({ ...facts({}), clusterVersion: undefined }), undefined);
   assert.equal(inUse({ ...facts({}), nodes: undefined }), undefined);

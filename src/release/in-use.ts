@@ -3,7 +3,7 @@ import type { Digest } from '../oci/digest.ts';
 /** One entry of ClusterVersion.status.history, newest first. */
 export interface HistoryEntry {
   readonly state: string;
-  readonly version: string;
+  readonly version?: string | undefined;
   readonly image: string;
 }
 
@@ -13,7 +13,9 @@ export interface UsageFacts {
     | {
         readonly desired: { readonly version: string; readonly image: string } | undefined;
         /** spec.desiredUpdate: asked for, perhaps not accepted yet. */
-        readonly requested: { readonly version?: string; readonly image?: string } | undefined;
+        readonly requested:
+          | { readonly version?: string | undefined; readonly image?: string | undefined }
+          | undefined;
         readonly history: readonly HistoryEntry[];
       }
     | undefined;
@@ -47,7 +49,7 @@ export function inUse(facts: UsageFacts): InUse | undefined {
   const { clusterVersion, nodes } = facts;
   if (clusterVersion === undefined || nodes === undefined) return undefined;
   const reasons: { version?: string; digest?: Digest; why: string }[] = [];
-  const add = (why: string, of: { version?: string; image?: string }) => {
+  const add = (why: string, of: { version?: string | undefined; image?: string | undefined }) => {
     const digest = digestIn(of.image);
     reasons.push({
       why,
@@ -79,6 +81,9 @@ export function inUse(facts: UsageFacts): InUse | undefined {
       digests.add(digest);
       // An OS image that several releases share is kept by whichever of them stays.
       const carriers = facts.releases.filter((release) => release.images.includes(digest));
+      // It may belong to a release whose document could not be read yet.
+      if (carriers.length === 0 && facts.releases.some((release) => release.images.length === 0))
+        return undefined;
       if (carriers.some((release) => names.has(release.name))) continue;
       for (const release of carriers) names.set(release.name, `node ${node.name} runs its OS image`);
     }

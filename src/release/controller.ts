@@ -1,0 +1,234 @@
+import { finalizers, labels, names } from '../api/names.ts';
+import type { ClusterVersion, InternalReleaseImage } from '../api/resources.ts';
+import type { BundleDocument } from '../bundle/document.ts';
+import { messageOf } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { runController, watchOf } from '../kube/controller.ts';
+import { isConflict } from '../kube/error.ts';
+import { createInformer } from '../kube/informer.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { type AggregationInput, aggregate, type NodeReport } from './aggregate.ts';
+import { bundlesOf, type ClusterContent, type KnownBundle } from './content.ts';
+import { ensureRegistrySecret } from './credentials.ts';
+import { createDocuments } from './documents.ts';
+import { inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
+import { mirrorEntries } from './mirrors.ts';
+import {
+  addFinalizer,
+  createReleaseImage,
+  endDeletion,
+  writeInUse,
+  writeMirrors,
+  writeStatus,
+} from './objects.ts';
+import { addressOf, nodeReport } from './reports.ts';
+
+export interface ReleaseControllerContext {
+  readonly client: KubeClient;
+  /** The nodes' registries: documents are read from them, and they are asked whether they answer. */
+  readonly content: ClusterContent;
+  readonly keys: () => Promise<readonly TrustedKey[]>;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Looked at anew this often even where nothing tells of a change: registries do not. */
+const resyncMs = 10_000;
+const pingMs = 10_000;
+/** A registry that misses this many looks in a row counts as unreachable. */
+const missesMax = 2;
+
+/**
+ * The InternalReleaseImage controller: one reconciliation reads all that the nodes say, publishes what is in
+ * use, where images are mirrored, and what every release is across the cluster. Runs until `signal` aborts.
+ */
+export async function runReleaseController(context: ReleaseControllerContext): Promise<void> {
+  const { client, content, keys, logger, clock, signal } = context;
+  const { kinds } = client;
+  const informer = { logger, signal, clock };
+  const caches = {
+    releaseImages: createInformer(client, kinds.InternalReleaseImage, informer),
+    machineConfigNodes: createInformer(client, kinds.MachineConfigNode, informer),
+    nodeUpdates: createInformer(client, kinds.NodeUpdate, informer),
+    nodes: createInformer(client, kinds.Node, { ...informer, labelSelector: labels.controlPlane }),
+    clusterVersions: createInformer(client, kinds.ClusterVersion, informer),
+  };
+  const documents = createDocuments({ content, keys, clock, logger });
+  const { internalReleaseImage, clusterVersion, apiInt, registryPort } = names(client.platform);
+  const everything = { keysOf: () => [internalReleaseImage] };
+  const pings = new Map<string, { misses: number; why: string | undefined }>();
+
+  async function reconcile(): Promise<{ requeueAfterMs: number }> {
+    const bundles = bundlesOf(caches.nodeUpdates.list());
+    const read = await documents.read(bundles.map((each) => each.bundleDigest));
+    const reports = caches.nodes.list().map(reportOf);
+    const version = caches.clusterVersions.get(clusterVersion);
+    const used = inUse(usageFacts(version, bundles, read));
+    let syncError: string | undefined;
+    try {
+      await ensureRegistrySecret(client);
+      await writeInUse(client, used);
+      await writeMirrors(client, wantedMirrors([...read.values()]));
+    } catch (error) {
+      if (isConflict(error)) throw error;
+      syncError = messageOf(error);
+      logger.error({ error: syncError }, 'release objects cannot be written');
+    }
+    const object = caches.releaseImages.get(internalReleaseImage);
+    const mounted = bundles.filter((each) => each.mountedOn.length > 0).map((each) => each.bundleDigest);
+    if (object === undefined) {
+      const current = bundles.find((each) => each.heldBy.length > 0 && isRunning(each, version));
+      if (current !== undefined) await createReleaseImage(client, current.name, mounted);
+      return { requeueAfterMs: resyncMs };
+    }
+    const deleting = object.metadata.deletionTimestamp !== undefined;
+    if (!deleting) await addFinalizer(client, object);
+    const status = aggregate({
+      spec: object.spec.releases.map((each) => each.name),
+      deleting,
+      nodes: reports,
+      apiInt: { host: `${apiInt}:${registryPort}`, reachable: undefined },
+      inUse: used?.names,
+      updates: updateWords(version, bundles, read),
+      previous: previousOf(object),
+      syncError,
+      now: clock.now(),
+    });
+    if (await writeStatus(client, object, status)) logger.debug({}, 'status of the releases written');
+    if (deleting && isOurs(object) && isEmptied(reports, used?.names)) {
+      await endDeletion(client, object, mounted);
+    }
+    return { requeueAfterMs: resyncMs };
+  }
+
+  function reportOf(node: Parameters<typeof addressOf>[0]): NodeReport {
+    const { name } = node.metadata;
+    const ping = pings.get(name);
+    return nodeReport({
+      node,
+      machineConfigNode: caches.machineConfigNodes.get(name),
+      nodeUpdate: caches.nodeUpdates.get(name),
+      ping: ping !== undefined && ping.misses >= missesMax ? ping.why : undefined,
+    });
+  }
+
+  function usageFacts(
+    version: ClusterVersion | undefined,
+    bundles: readonly KnownBundle[],
+    read: ReadonlyMap<Digest, BundleDocument>,
+  ): UsageFacts {
+    const { status, spec } = version ?? {};
+    const releases = bundles.map((each): KnownRelease => {
+      const images = read.get(each.bundleDigest)?.images.map((image) => image.digest) ?? [];
+      return { name: each.name, version: each.version, payload: each.payload, images };
+    });
+    const nodes = caches.nodeUpdates.list().map((update) => ({
+      name: update.metadata.name,
+      images: [update.status?.booted?.image, update.status?.staged?.image, update.spec.osImage].flatMap(
+        (image) => image ?? [],
+      ),
+    }));
+    return {
+      // Until the update controller has said what runs, nothing is known to be free.
+      clusterVersion:
+        status === undefined
+          ? undefined
+          : { desired: status.desired, requested: spec?.desiredUpdate, history: status.history ?? [] },
+      nodes,
+      releases,
+    };
+  }
+
+  function wantedMirrors(read: readonly BundleDocument[]) {
+    const addresses = caches.nodes.list().flatMap((node) => addressOf(node) ?? []);
+    const images = read.flatMap((document) => document.images);
+    return mirrorEntries({ images, addresses: addresses.sort(), registryPort, apiInt });
+  }
+
+  async function pingLoop(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for (const [node, why] of await content.ping()) {
+          const misses = why === undefined ? 0 : (pings.get(node)?.misses ?? 0) + 1;
+          pings.set(node, { misses, why });
+        }
+      } catch (error) {
+        logger.debug({ error: messageOf(error) }, 'registries cannot be asked');
+      }
+      await clock.sleep(pingMs, signal);
+    }
+  }
+
+  await Promise.all([
+    pingLoop(),
+    runController({
+      name: 'release',
+      client,
+      logger,
+      signal,
+      clock,
+      watches: [
+        watchOf(caches.releaseImages, everything),
+        watchOf(caches.machineConfigNodes, everything),
+        watchOf(caches.nodeUpdates, everything),
+        watchOf(caches.nodes, everything),
+        watchOf(caches.clusterVersions, everything),
+      ],
+      initialKeys: [internalReleaseImage],
+      reconcile,
+    }),
+  ]);
+}
+
+function previousOf(object: InternalReleaseImage): AggregationInput['previous'] {
+  if (object.status === undefined) return undefined;
+  const { conditions, releases } = object.status;
+  return {
+    conditions: conditions ?? [],
+    releases: releases.map((each) => ({ ...each, conditions: each.conditions ?? [] })),
+  };
+}
+
+function isOurs(object: InternalReleaseImage): boolean {
+  return object.metadata.finalizers?.includes(finalizers.internalReleaseImage) === true;
+}
+
+/** Nothing is left on any node but what is in use. */
+function isEmptied(reports: readonly NodeReport[], used: ReadonlyMap<string, string> | undefined): boolean {
+  if (used === undefined) return false;
+  return reports.every((report) =>
+    report.releases.every(
+      (release) => !release.removing && (release.held === false || used.has(release.name)),
+    ),
+  );
+}
+
+function isRunning(bundle: KnownBundle, version: ClusterVersion | undefined): boolean {
+  return version?.status?.desired.image.endsWith(`@${bundle.payload}`) === true;
+}
+
+/** For each release that is not the running one: whether the running one may go to it, as its document says. */
+function updateWords(
+  version: ClusterVersion | undefined,
+  bundles: readonly KnownBundle[],
+  read: ReadonlyMap<Digest, BundleDocument>,
+): Map<string, string> {
+  const words = new Map<string, string>();
+  const completed = version?.status?.history?.find((entry) => entry.state === 'Completed');
+  const current = completed?.version ?? version?.status?.desired.version;
+  for (const bundle of bundles) {
+    const document = read.get(bundle.bundleDigest);
+    if (current === undefined || document === undefined || document.version === current) continue;
+    words.set(
+      bundle.name,
+      document.previous.includes(current)
+        ? `An update from ${current} to ${document.version} is possible`
+        : `${document.version} cannot be reached from ${current}, which is not among its previous versions`,
+    );
+  }
+  return words;
+}

@@ -1,0 +1,161 @@
+import type { ConfigMap } from '../api/core.ts';
+import { finalizers, names } from '../api/names.ts';
+import type { InternalReleaseImage } from '../api/resources.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { isAlreadyExists } from '../kube/error.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { ReleaseImageStatus } from './aggregate.ts';
+import { type InUse, inUseData } from './in-use.ts';
+import { addMirrors, type MirrorEntry } from './mirrors.ts';
+
+/** On the in-use ConfigMap: bundles that were on media when somebody deleted the InternalReleaseImage. */
+const deletedAnnotation = 'sluice.dev/release-image-deleted';
+
+/** Publishes what is in use for the admission policy and the nodes; written only where it changed. */
+export async function writeInUse(client: KubeClient, set: InUse | undefined): Promise<void> {
+  const { inUse: name, machineConfigNamespace: namespace } = names(client.platform);
+  const { ConfigMap } = client.kinds;
+  const data = inUseData(set);
+  const standing = await client.tryGet(ConfigMap, name, namespace);
+  if (standing === undefined) {
+    await client.create(ConfigMap, { metadata: { name, namespace }, data });
+  } else if (Object.entries(data).some(([key, value]) => standing.data?.[key] !== value)) {
+    const { resourceVersion } = standing.metadata;
+    await client.patch(ConfigMap, name, { metadata: { resourceVersion }, data }, { namespace });
+  }
+}
+
+/** Adds what is new to the mirror set; what stands is never taken away. */
+export async function writeMirrors(client: KubeClient, wanted: readonly MirrorEntry[]): Promise<void> {
+  const { mirrorSet } = names(client.platform);
+  const { ImageDigestMirrorSet } = client.kinds;
+  const plain = (entries: readonly MirrorEntry[]) =>
+    entries.map(({ source, mirrors }) => ({ source, mirrors: [...mirrors] }));
+  const standing = await client.tryGet(ImageDigestMirrorSet, mirrorSet);
+  if (standing === undefined) {
+    await client.create(ImageDigestMirrorSet, {
+      metadata: { name: mirrorSet },
+      spec: { imageDigestMirrors: plain(wanted) },
+    });
+    return;
+  }
+  const current = (standing.spec.imageDigestMirrors ?? []).map(({ source, mirrors }) => ({
+    source,
+    mirrors: mirrors ?? [],
+  }));
+  const merged = addMirrors(current, wanted);
+  if (merged === current) return;
+  const policies = new Map(
+    (standing.spec.imageDigestMirrors ?? []).map((entry) => [entry.source, entry.mirrorSourcePolicy]),
+  );
+  const imageDigestMirrors = plain(merged).map((entry) => {
+    const mirrorSourcePolicy = policies.get(entry.source);
+    return mirrorSourcePolicy === undefined ? entry : { ...entry, mirrorSourcePolicy };
+  });
+  const { resourceVersion } = standing.metadata;
+  await client.patch(ImageDigestMirrorSet, mirrorSet, {
+    metadata: { resourceVersion },
+    spec: { imageDigestMirrors },
+  });
+}
+
+/**
+ * Makes the one InternalReleaseImage with the release in use. One that somebody deleted comes back only when
+ * other media appear, or when a person makes it.
+ */
+export async function createReleaseImage(
+  client: KubeClient,
+  release: string,
+  mounted: readonly Digest[],
+): Promise<void> {
+  const { internalReleaseImage, inUse, machineConfigNamespace: namespace } = names(client.platform);
+  const { kinds } = client;
+  const configMap = await client.tryGet(kinds.ConfigMap, inUse, namespace);
+  const seen = deletedWith(configMap);
+  if (seen !== undefined && mounted.every((digest) => seen.includes(digest))) return;
+  try {
+    await client.create(kinds.InternalReleaseImage, {
+      metadata: { name: internalReleaseImage, finalizers: [finalizers.internalReleaseImage] },
+      spec: { releases: [{ name: release }] },
+    });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  if (seen !== undefined) await annotate(client, null);
+}
+
+function deletedWith(configMap: ConfigMap | undefined): string[] | undefined {
+  const text = configMap?.metadata.annotations?.[deletedAnnotation];
+  if (text === undefined) return undefined;
+  return text.split(',').filter((item) => item !== '');
+}
+
+async function annotate(client: KubeClient, value: string | null): Promise<void> {
+  const { inUse, machineConfigNamespace: namespace } = names(client.platform);
+  const metadata = { annotations: { [deletedAnnotation]: value } };
+  await client.patch(client.kinds.ConfigMap, inUse, { metadata }, { namespace });
+}
+
+/** Puts our finalizer on, so that a deletion first frees the space. */
+export async function addFinalizer(client: KubeClient, object: InternalReleaseImage): Promise<void> {
+  const standing = object.metadata.finalizers ?? [];
+  if (standing.includes(finalizers.internalReleaseImage)) return;
+  await patchFinalizers(client, object, [...standing, finalizers.internalReleaseImage]);
+}
+
+/** Lets a deletion end; finalizers of others stay (facts, D11). */
+export async function endDeletion(
+  client: KubeClient,
+  object: InternalReleaseImage,
+  mounted: readonly Digest[],
+): Promise<void> {
+  await annotate(client, [...mounted].sort().join(','));
+  const standing = object.metadata.finalizers ?? [];
+  await patchFinalizers(
+    client,
+    object,
+    standing.filter((each) => each !== finalizers.internalReleaseImage),
+  );
+}
+
+async function patchFinalizers(
+  client: KubeClient,
+  object: InternalReleaseImage,
+  wanted: string[],
+): Promise<void> {
+  const { name, resourceVersion } = object.metadata;
+  const metadata = { resourceVersion, finalizers: wanted };
+  await client.patch(client.kinds.InternalReleaseImage, name, { metadata });
+}
+
+/** Writes the status where it differs from what stands. Errors: a Conflict where somebody wrote meanwhile. */
+export async function writeStatus(
+  client: KubeClient,
+  object: InternalReleaseImage,
+  status: ReleaseImageStatus,
+): Promise<boolean> {
+  // The schema allows no empty list of releases; spec holds at least one name, so this is only caution.
+  if (status.releases.length === 0) return false;
+  const standing = object.status;
+  const same = JSON.stringify(plainStatus(standing)) === JSON.stringify(plainStatus(status));
+  if (same) return false;
+  await client.updateStatus(client.kinds.InternalReleaseImage, {
+    ...object,
+    status: { conditions: [...status.conditions], releases: status.releases.map((each) => ({ ...each })) },
+  });
+  return true;
+}
+
+/** The same keys in the same order, whoever wrote them. */
+function plainStatus(status: InternalReleaseImage['status'] | ReleaseImageStatus): unknown {
+  const conditions = (list: readonly object[] | undefined) =>
+    (list ?? []).map((each) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return {
+    conditions: conditions(status?.conditions),
+    releases: (status?.releases ?? []).map((each) => [
+      each.name,
+      each.image ?? null,
+      conditions(each.conditions),
+    ]),
+  };
+}
