@@ -50,7 +50,6 @@ function whole(
       message: mountedOn.length > 0 ? `${message}; mounted on ${mountedOn.join(', ')}` : message,
       next,
       objects: lacking.map((node) => `node/${node.name}`),
-      integrity: true,
     },
   ];
 }

@@ -19,8 +19,14 @@ export interface Finding {
   /** The component of the target release whose check it is; absent for built-in gates. */
   readonly component?: string;
   readonly objects?: readonly string[];
-  /** Integrity of content: neither acceptance nor force passes it. */
-  readonly integrity?: boolean;
+}
+
+/** Findings about the integrity of content: neither acceptance nor force passes them. */
+const integrityNames: ReadonlySet<string> = new Set(['ReleaseSignature', 'ReleaseContent']);
+
+/** Whether neither acceptance nor force passes it. A check of a release cannot claim it. */
+export function isIntegrity(finding: Pick<Finding, 'name' | 'component'>): boolean {
+  return finding.component === undefined && integrityNames.has(finding.name);
 }
 
 export interface Judgement {
@@ -51,7 +57,7 @@ export function judge(findings: readonly Finding[], rule: JudgementRule): Judgem
     if (finding.severity !== 'blocking') {
       if (finding.result !== 'Running') warnings.push(finding);
     } else if (isAccepted(finding, rule.accepted)) accepted.push(finding);
-    else if (rule.force && finding.integrity !== true) forced.push(finding);
+    else if (rule.force && !isIntegrity(finding)) forced.push(finding);
     else blocking.push(finding);
   }
   return { blocking, accepted, forced, warnings };
@@ -59,7 +65,7 @@ export function judge(findings: readonly Finding[], rule: JudgementRule): Judgem
 
 /** Whether the name of a finding, being accepted, lets it pass. */
 export function isAccepted(finding: Finding, accepted: ReadonlySet<string>): boolean {
-  return finding.result === 'Risk' && finding.integrity !== true && accepted.has(finding.name);
+  return finding.result === 'Risk' && !isIntegrity(finding) && accepted.has(finding.name);
 }
 
 /** A name as findings must have it, from any words: 'node-1.example' → 'Node-1.example'. */

@@ -59,3 +59,9 @@ test('P-90 one version by two registries is one payload; two digests are not', (
   );
   assert.match(two.kind === 'invalid' ? two.message : '', /multiple possible payloads/);
 });
+
+test('mode Preflight never starts an update, and an unknown mode is refused', () => {
+  const look = readRequest({ version: '1.1.0', mode: 'Preflight' }, facts);
+  assert.equal(look.kind === 'release' && look.lookOnly, true);
+  assert.equal(readRequest({ version: '1.1.0', mode: 'Later' }, facts).kind, 'invalid');
+});

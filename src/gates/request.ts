@@ -9,6 +9,8 @@ export interface DesiredUpdate {
   readonly version?: string;
   readonly image?: string;
   readonly force?: boolean;
+  /** `Preflight` only looks; served by some clusters. */
+  readonly mode?: string;
 }
 
 /** A release by version and payload image (always by digest). */
@@ -27,6 +29,8 @@ export type UpdateRequest =
       /** Where given, the version inside the payload must be this one. */
       readonly version?: string;
       readonly force: boolean;
+      /** Only the preflight is asked for: no update may start (facts §1, item 6). */
+      readonly lookOnly: boolean;
     };
 
 export interface RequestFacts {
@@ -41,6 +45,14 @@ export interface RequestFacts {
  * version alone picks exactly one release; an architecture alone or beside an image is an error).
  */
 export function readRequest(desired: DesiredUpdate | undefined, facts: RequestFacts): UpdateRequest {
+  const request = readRelease(desired, facts);
+  const mode = desired?.mode ?? '';
+  if (request.kind !== 'release' || mode === '') return request;
+  // A mode that this program does not know must not be taken for none: that would start the update.
+  return mode === 'Preflight' ? { ...request, lookOnly: true } : invalid(`mode "${mode}" is not known`);
+}
+
+function readRelease(desired: DesiredUpdate | undefined, facts: RequestFacts): UpdateRequest {
   const version = desired?.version ?? '';
   const image = desired?.image ?? '';
   const architecture = desired?.architecture ?? '';
@@ -73,7 +85,7 @@ function byImage(image: string, version: string, force: boolean): UpdateRequest 
         `image ${image} is not named by digest; release images that are not accessed via digest cannot be verified`,
       );
     }
-    return { kind: 'release', image, digest, force, ...(version === '' ? {} : { version }) };
+    return { kind: 'release', image, digest, force, lookOnly: false, ...(version === '' ? {} : { version }) };
   } catch (error) {
     if (isSluiceError(error)) return invalid(`image ${image}: ${messageOf(error)}`);
     throw error;

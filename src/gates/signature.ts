@@ -27,7 +27,6 @@ export function signatureGate({ target }: GateFacts): Finding[] {
       result: found ? 'Risk' : 'Error',
       message: target.message,
       next: target.next,
-      integrity: true,
     },
   ];
 }

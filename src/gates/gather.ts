@@ -1,0 +1,154 @@
+import type { Node } from '../api/core.ts';
+import { labels, names } from '../api/names.ts';
+import type { ClusterVersion, InternalReleaseImage, NodeUpdate, UpdatePreflight } from '../api/resources.ts';
+import { messageOf } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { parseDuration } from './duration.ts';
+import {
+  type ContentFact,
+  type GateFacts,
+  type Known,
+  known,
+  type NodeFact,
+  type OperatorFact,
+  type PreflightFact,
+  unknown,
+} from './facts.ts';
+
+/** What the caller knows already, and this file does not read. */
+export type GivenFacts = Pick<GateFacts, 'purpose' | 'now' | 'target' | 'preflight'>;
+
+/**
+ * Reads what the gates look at. Each fact stands alone: what cannot be read is unknown, with the words of the API,
+ * and the rest is read all the same (P-34).
+ */
+export async function gatherFacts(
+  client: KubeClient,
+  clusterVersion: ClusterVersion,
+  given: GivenFacts,
+): Promise<GateFacts> {
+  const { kinds } = client;
+  const { adminGates, adminAcks, configNamespace, configManagedNamespace, internalReleaseImage } = names(
+    client.platform,
+  );
+  const configMap = async (name: string, namespace: string) =>
+    (await client.tryGet(kinds.ConfigMap, name, namespace))?.data ?? {};
+  const [operators, nodes, updates, image, gates, acks] = await Promise.all([
+    attempt('ClusterOperators', async () => (await client.list(kinds.ClusterOperator)).items),
+    attempt('Nodes', async () => (await client.list(kinds.Node)).items),
+    attempt('NodeUpdates', async () => (await client.list(kinds.NodeUpdate)).items),
+    attempt('InternalReleaseImage', () => client.tryGet(kinds.InternalReleaseImage, internalReleaseImage)),
+    attempt('the admin gates', () => configMap(adminGates, configManagedNamespace)),
+    attempt('the admin acks', () => configMap(adminAcks, configNamespace)),
+  ]);
+  return {
+    ...given,
+    source: sourceOf(clusterVersion),
+    history: (clusterVersion.status?.history ?? []).map(({ state, version, image: payload }) => ({
+      state,
+      version: version ?? '',
+      image: payload,
+    })),
+    overrides: (clusterVersion.spec.overrides ?? [])
+      .filter((override) => override.unmanaged)
+      .map(({ kind, namespace, name }) => [kind, namespace, name].filter((part) => part !== '').join('/')),
+    operators: mapKnown(operators, (items) =>
+      items.map(
+        (each): OperatorFact => ({ name: each.metadata.name, conditions: each.status?.conditions ?? [] }),
+      ),
+    ),
+    nodes: bothKnown(nodes, updates, nodeFacts),
+    content: bothKnown(image, updates, (object, all) => contentFact(object, all, given)),
+    adminGates: gates,
+    adminAcks: acks,
+  };
+}
+
+/** The release that the cluster runs or is brought to, by version and payload digest. */
+export function sourceOf(clusterVersion: ClusterVersion): { version: string; digest: string } {
+  const desired = clusterVersion.status?.desired;
+  return { version: desired?.version ?? '', digest: digestPart(desired?.image ?? '') };
+}
+
+/** The digest of a reference by digest; '' where it has none. */
+export function digestPart(image: string): string {
+  const at = image.lastIndexOf('@');
+  return at === -1 ? '' : image.slice(at + 1);
+}
+
+const maxAgeMsDefault = 24 * 3_600_000;
+
+/** The report of a preflight as the gates look at it; undefined where it has none yet. Errors: InputInvalid. */
+export function preflightFact(object: UpdatePreflight): PreflightFact | undefined {
+  const { status } = object;
+  if (status?.runID === undefined || status.verdict === undefined) return undefined;
+  return {
+    object: object.metadata.name,
+    verdict: status.verdict,
+    reason: status.reason ?? '',
+    message: status.message ?? '',
+    targetDigest: status.target?.digest ?? '',
+    sourceDigest: status.source?.digest ?? '',
+    ...(status.finishedAt === undefined ? {} : { finishedAt: Date.parse(status.finishedAt) }),
+    maxAgeMs: object.spec.maxAge === undefined ? maxAgeMsDefault : parseDuration(object.spec.maxAge),
+    checks: (status.checks ?? []).flatMap(({ name, component, result, severity, message }) =>
+      component === undefined
+        ? []
+        : [{ name, component, result, severity: severity ?? 'blocking', message: message ?? '' }],
+    ),
+  };
+}
+
+function nodeFacts(nodes: readonly Node[], updates: readonly NodeUpdate[]): NodeFact[] {
+  const byName = new Map(updates.map((update) => [update.metadata.name, update]));
+  return nodes.map((node) => {
+    const store = byName.get(node.metadata.name)?.status?.store;
+    return {
+      name: node.metadata.name,
+      controlPlane: node.metadata.labels?.[labels.controlPlane] !== undefined,
+      ready:
+        node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true,
+      kubeletVersion: node.status?.nodeInfo?.kubeletVersion ?? '',
+      ...(store === undefined ? {} : { bundles: store.map((each) => each.bundleDigest) }),
+    };
+  });
+}
+
+function contentFact(
+  image: InternalReleaseImage | undefined,
+  updates: readonly NodeUpdate[],
+  { target }: GivenFacts,
+): ContentFact {
+  if (!target.verified) return { mountedOn: [] };
+  const { name, digest } = target.bundle;
+  const release = image?.status?.releases.find((each) => each.name === name);
+  const available = release?.conditions?.find((each) => each.type === 'Available');
+  return {
+    ...(available === undefined
+      ? {}
+      : { available: { status: available.status, reason: available.reason, message: available.message } }),
+    mountedOn: updates
+      .filter((update) =>
+        update.status?.media?.some((each) => each.verified === true && each.bundleDigest === digest),
+      )
+      .map((update) => update.metadata.name)
+      .sort(),
+  };
+}
+
+async function attempt<T>(what: string, read: () => Promise<T>): Promise<Known<T>> {
+  try {
+    return known(await read());
+  } catch (error) {
+    return unknown(`${what} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function mapKnown<A, B>(fact: Known<A>, change: (value: A) => B): Known<B> {
+  return fact.known ? known(change(fact.value)) : fact;
+}
+
+function bothKnown<A, B, C>(a: Known<A>, b: Known<B>, change: (a: A, b: B) => C): Known<C> {
+  if (!a.known) return a;
+  return b.known ? known(change(a.value, b.value)) : b;
+}

@@ -1,0 +1,135 @@
+import { annotations } from '../api/names.ts';
+import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
+import { messageOf } from '../errors/error.ts';
+import { checkOutcome } from '../gates/check.ts';
+import { known } from '../gates/facts.ts';
+import { evaluateGates } from '../gates/gates.ts';
+import { gatherFacts } from '../gates/gather.ts';
+import { type Release, type Releases, targetFact, unverifiedFact } from '../gates/target.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Payload } from '../payload/payload.ts';
+import { type ReleaseCheck, releaseChecks } from './checks.ts';
+import { grantsFor, parseExtraReads } from './grant.ts';
+import { jobName, type RunContext, renderJob } from './job.ts';
+import { createJob, observeCheck, type RunObjects, readRun } from './jobs.ts';
+import { builtinRow, checkRows, coverageRows, type Row, unreadRow } from './report.ts';
+
+/** A run in flight, and all that it is advanced with. */
+export interface Run {
+  readonly client: KubeClient;
+  readonly releases: Releases;
+  readonly object: UpdatePreflight;
+  readonly clusterVersion: ClusterVersion;
+  /** The release, or why it could not be verified. */
+  readonly release: { readonly found: Release } | { readonly failure: unknown };
+  readonly context: Omit<RunContext, 'target'>;
+  readonly now: number;
+  /** When the controller gives up on what still runs. */
+  readonly deadline: number;
+}
+
+/**
+ * Brings a run nearer to its end: makes the Jobs that are missing, reads what came of the others. Nothing is
+ * remembered but what stands in the API: the Jobs carry the run's label, and their names follow from the run id.
+ *
+ * @returns all rows of the report, as they stand now.
+ */
+export async function advanceRun(run: Run): Promise<Row[]> {
+  const { release } = run;
+  if ('failure' in release) return await builtinRows(run, undefined, undefined);
+  let payload: Payload;
+  try {
+    payload = await run.releases.payload(release.found);
+  } catch (error) {
+    const rows = await builtinRows(run, release.found, undefined);
+    return [...rows, unreadRow('PayloadUnreadable', messageOf(error))];
+  }
+  const rows = await builtinRows(run, release.found, payload);
+  return [...rows, ...(await releaseRows(run, release.found, payload))];
+}
+
+async function builtinRows(
+  run: Run,
+  release: Release | undefined,
+  payload: Payload | undefined,
+): Promise<Row[]> {
+  const target =
+    release === undefined
+      ? unverifiedFact('failure' in run.release ? run.release.failure : undefined)
+      : targetFact(release, payload);
+  const facts = await gatherFacts(run.client, run.clusterVersion, {
+    purpose: 'preflight',
+    now: run.now,
+    target,
+    preflight: known(undefined),
+  });
+  return evaluateGates(facts).map(builtinRow);
+}
+
+async function releaseRows(run: Run, release: Release, payload: Payload): Promise<Row[]> {
+  const found = releaseChecks(payload);
+  const objects = await readRun(run.client, run.context.namespace, run.context.runID);
+  const rows: Row[] = coverageRows(found);
+  for (const check of found.checks) rows.push(...(await oneCheck(run, release, check, objects)));
+  return rows;
+}
+
+async function oneCheck(
+  run: Run,
+  release: Release,
+  check: ReleaseCheck,
+  objects: RunObjects,
+): Promise<Row[]> {
+  const { namespace, runID } = run.context;
+  const name = jobName(check.check, runID);
+  const job = `${namespace}/${name}`;
+  const before = (run.object.status?.checks ?? []).filter(
+    (row) => row.component === check.component && row.job === job,
+  );
+  // What is decided stays decided: its Job may be gone by now.
+  if (before.length > 0 && before.every((row) => row.result !== 'Running')) return before;
+  const jobWasSeen = before.length > 0;
+  if (!objects.jobs.has(name) && !jobWasSeen) return await startCheck(run, release, check, job);
+  const outcome = checkOutcome(
+    await observeCheck(run.client, objects, {
+      jobName: name,
+      identity: { runID, check: check.check, targetDigest: release.digest },
+      now: run.now,
+      deadline: run.deadline,
+      jobWasSeen,
+    }),
+  );
+  return checkRows(check, outcome, job);
+}
+
+async function startCheck(run: Run, release: Release, check: ReleaseCheck, job: string): Promise<Row[]> {
+  const { os } = release.bundle.document;
+  const context: RunContext = {
+    ...run.context,
+    target: {
+      version: release.version,
+      digest: release.digest,
+      image: release.image,
+      ...(os?.kernel === undefined ? {} : { kernel: os.kernel }),
+      ...(os?.version === undefined ? {} : { osVersion: os.version }),
+    },
+  };
+  const ended = (reason: string, message: string) =>
+    checkRows(check, { result: 'Error', reason, message, risks: [] }, job);
+  let rendered: ReturnType<typeof renderJob>;
+  let reads: ReturnType<typeof parseExtraReads>;
+  try {
+    reads = parseExtraReads(check.manifest.metadata.annotations?.[annotations.preflightReads]);
+    rendered = renderJob(check.manifest, check.check, context);
+  } catch (error) {
+    return ended('ManifestRefused', messageOf(error));
+  }
+  const grants = grantsFor(reads, { ...run.context, check: check.check });
+  const refusal = await createJob(run.client, rendered, grants);
+  if (refusal !== undefined) return ended('JobRefused', refusal);
+  return checkRows(
+    check,
+    { result: 'Running', reason: 'Created', message: 'its Job is created', risks: [] },
+    job,
+  );
+}

@@ -1,0 +1,76 @@
+import type { Job } from '../api/core.ts';
+import { annotations } from '../api/names.ts';
+import { findingName } from '../gates/finding.ts';
+import type { Payload, PayloadManifest } from '../payload/payload.ts';
+
+/** A check that a release ships. */
+export interface ReleaseCheck {
+  /** The Job manifest's own name: what SLUICE_CHECK and the label carry. Unique in a release. */
+  readonly check: string;
+  /** The same as findings must have it: 'network-config' → 'Network-config'. */
+  readonly name: string;
+  readonly component: string;
+  readonly manifest: Job;
+}
+
+export interface ReleaseChecks {
+  readonly checks: readonly ReleaseCheck[];
+  /** Components that bring an operator and no check of its readiness. */
+  readonly without: readonly string[];
+  /** Manifests that claim to be checks and cannot be run, in words. */
+  readonly unreadable: readonly {
+    readonly component: string;
+    readonly name: string;
+    readonly message: string;
+  }[];
+}
+
+/**
+ * The checks of a release: its Job manifests annotated as such. They are told apart by their own annotation, not by
+ * the inclusion rules of the update, since a controller that does not know them must leave them out (facts §5.7).
+ */
+export function releaseChecks(payload: Payload): ReleaseChecks {
+  const checks: ReleaseCheck[] = [];
+  const unreadable: ReleaseChecks['unreadable'][number][] = [];
+  const seen = new Set<string>();
+  for (const manifest of payload.manifests) {
+    if (!isCheck(manifest)) continue;
+    const { object } = manifest;
+    const check = object.metadata.name;
+    const component = componentOf(manifest);
+    const name = findingName(check);
+    const trouble = troubleOf(manifest, seen);
+    if (trouble !== undefined) unreadable.push({ component, name, message: `${manifest.file}: ${trouble}` });
+    else checks.push({ check, name, component, manifest: object as unknown as Job });
+    seen.add(check);
+  }
+  const checked = new Set([...checks, ...unreadable].map((each) => each.component));
+  const operators = payload.manifests.filter((manifest) => manifest.object.kind === 'ClusterOperator');
+  const without = [...new Set(operators.map(componentOf))]
+    .filter((component) => !checked.has(component))
+    .sort();
+  return { checks, without, unreadable };
+}
+
+/** Whether a manifest is a check: it is run by a preflight and never applied by an update. */
+export function isCheck({ object }: PayloadManifest): boolean {
+  return object.metadata.annotations?.[annotations.preflightCheck] === 'true';
+}
+
+function componentOf(manifest: PayloadManifest): string {
+  return manifest.component === undefined || manifest.component === '' ? 'release' : manifest.component;
+}
+
+function troubleOf({ object }: PayloadManifest, seen: ReadonlySet<string>): string | undefined {
+  if (object.kind !== 'Job' || object.apiVersion !== 'batch/v1') {
+    return `a check must be a Job of batch/v1, not a ${object.kind} of ${object.apiVersion}`;
+  }
+  const name = object.metadata.name;
+  if (!/^[a-z0-9]([-a-z0-9]{0,45}[a-z0-9])?$/.test(name)) {
+    return `its name "${name}" is no lower-case name of at most 47 characters`;
+  }
+  if (seen.has(name)) return `a second check has the name ${name}`;
+  const job = object as unknown as Partial<Job>;
+  if (!Array.isArray(job.spec?.template?.spec?.containers)) return 'it has no pod template with containers';
+  return undefined;
+}

@@ -1,0 +1,144 @@
+import type { AnyObject } from '../api/core.ts';
+import { faultPoint } from '../durable/fault.ts';
+import { isSluiceError, messageOf } from '../errors/error.ts';
+import { applyObject } from '../kube/apply.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { ApiError } from '../kube/error.ts';
+import { type Readiness, readinessOf } from './ready.ts';
+import { type Block, type Chain, isJob, type Task, tasksOf } from './walk.ts';
+
+/** Something that the walk waits for, or that stands in its way. */
+export interface PassWait {
+  readonly message: string;
+  /** Why it fails, as the Failing condition names it; absent where it only takes its time. */
+  readonly failing?: string;
+}
+
+/** How far the walk is. */
+export interface PassResult {
+  readonly done: number;
+  readonly total: number;
+  readonly waiting: readonly PassWait[];
+}
+
+/**
+ * One pass over a payload: applies what may be applied now and ends where it must wait. It is called again until
+ * nothing is left, and holds nothing but a note of what is done, which a restart may lose: applying a second time
+ * changes nothing, and a Job that has run is not run again.
+ *
+ * @param noted ids of tasks that are done; this pass adds to it.
+ * @param options.walkOn whether what waits holds back nothing else: to keep an applied payload as it is.
+ */
+export async function applyPass(
+  client: KubeClient,
+  blocks: readonly Block[],
+  noted: Set<string>,
+  options: { signal: AbortSignal; walkOn?: boolean },
+): Promise<PassResult> {
+  const waiting: PassWait[] = [];
+  for (const block of blocks) {
+    const ends = await Promise.all(block.map((chain) => applyChain(client, chain, noted, options)));
+    waiting.push(...ends.filter((end) => end !== undefined));
+    options.signal.throwIfAborted();
+    if (waiting.length > 0 && options.walkOn !== true) break;
+  }
+  const tasks = tasksOf(blocks);
+  return { done: tasks.filter((task) => noted.has(task.id)).length, total: tasks.length, waiting };
+}
+
+/** ClusterOperators exist before anything else, so that whoever gathers data finds them all (P-110: filtered). */
+export async function createOperators(client: KubeClient, blocks: readonly Block[]): Promise<void> {
+  for (const task of tasksOf(blocks)) {
+    if (task.inclusion.act !== 'apply' || !isOperator(task.manifest.object)) continue;
+    await applyObject(client, task.manifest.object, { createOnly: true, source: task.manifest.file });
+  }
+}
+
+async function applyChain(
+  client: KubeClient,
+  chain: Chain,
+  noted: Set<string>,
+  { signal, walkOn }: { signal: AbortSignal; walkOn?: boolean },
+): Promise<PassWait | undefined> {
+  let first: PassWait | undefined;
+  for (const task of chain) {
+    if (noted.has(task.id)) continue;
+    signal.throwIfAborted();
+    const wait = await applyTask(client, task);
+    faultPoint('update-task');
+    if (wait === undefined) noted.add(task.id);
+    else if (walkOn === true) first ??= wait;
+    else return wait;
+  }
+  return first;
+}
+
+async function applyTask(client: KubeClient, task: Task): Promise<PassWait | undefined> {
+  const { manifest, inclusion } = task;
+  try {
+    const readiness =
+      inclusion.act === 'delete' ? await remove(client, manifest.object) : await apply(client, task);
+    if (readiness.ready) return undefined;
+    const { message, failing } = readiness;
+    return failing === undefined ? { message } : { message, failing };
+  } catch (error) {
+    return {
+      message: `${describe(manifest.object)} (${manifest.file}): ${messageOf(error)}`,
+      failing: reasonOf(error),
+    };
+  }
+}
+
+async function apply(client: KubeClient, { manifest, inclusion }: Task): Promise<Readiness> {
+  const { object, file } = manifest;
+  // A Job's template cannot be changed (P-112), and an operator's status is its own.
+  const createOnly =
+    (inclusion.act === 'apply' && inclusion.createOnly) || isJob(manifest) || isOperator(object);
+  const { object: live } = await applyObject(client, object, { createOnly, source: file });
+  return readinessOf(live, object);
+}
+
+async function remove(client: KubeClient, object: AnyObject): Promise<Readiness> {
+  const kind = await client.resolveKind(object.apiVersion, object.kind);
+  if (kind === undefined) return { ready: true };
+  const { name, namespace } = object.metadata;
+  const scope = namespace === undefined ? {} : { namespace };
+  await client.delete(kind, name, { ...scope, propagationPolicy: 'Background' });
+  const standing = await client.tryGet(kind, name, namespace);
+  return standing === undefined
+    ? { ready: true }
+    : { ready: false, message: `${describe(object)} to be gone` };
+}
+
+function isOperator(object: AnyObject): boolean {
+  return (
+    object.kind === 'ClusterOperator' && /^(?:config\.openshift\.io|sluice\.dev)\//.test(object.apiVersion)
+  );
+}
+
+function describe(object: AnyObject): string {
+  const { name, namespace } = object.metadata;
+  return `${object.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
+
+const reasonByStatus: Readonly<Record<number, string>> = {
+  400: 'UpdatePayloadResourceInvalid',
+  401: 'UpdatePayloadClusterUnauthorized',
+  403: 'UpdatePayloadResourceForbidden',
+  404: 'UpdatePayloadResourceNotFound',
+  409: 'UpdatePayloadResourceConflict',
+  422: 'UpdatePayloadResourceInvalid',
+  429: 'UpdatePayloadClusterOverloaded',
+  503: 'UpdatePayloadClusterDown',
+};
+
+/** The reason of the Failing condition for an error while applying (facts §5.2). */
+export function reasonOf(error: unknown): string {
+  if (error instanceof ApiError) return reasonByStatus[error.status] ?? 'UpdatePayloadClusterError';
+  if (isSluiceError(error, 'NotFound')) return 'UpdatePayloadResourceTypeMissing';
+  if (isSluiceError(error, 'Unreachable')) return 'UpdatePayloadClusterDown';
+  if (isSluiceError(error, 'DigestMismatch', 'SignatureMissing', 'SignatureUntrusted'))
+    return 'UpdatePayloadIntegrity';
+  if (isSluiceError(error, 'InputInvalid')) return 'UpdatePayloadResourceInvalid';
+  return 'UpdatePayloadFailed';
+}

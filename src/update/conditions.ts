@@ -1,0 +1,139 @@
+import type { OperatorCondition } from '../api/core.ts';
+import { removeCondition, setCondition } from '../kube/conditions.ts';
+import type { PassWait } from './apply.ts';
+
+/** How the request in spec stands. */
+export type RequestView =
+  /** Nothing is asked for that is not there already. */
+  | { readonly state: 'none' }
+  | { readonly state: 'invalid'; readonly message: string }
+  /** Not accepted: for now (`waiting`) or until something changes. */
+  | {
+      readonly state: 'refused';
+      readonly waiting: boolean;
+      readonly reason: string;
+      readonly message: string;
+    };
+
+/** How the release that the cluster goes to stands. */
+export interface UpdateView {
+  readonly version: string;
+  readonly image: string;
+  readonly completed: boolean;
+  /** Whether some release was ever completed. */
+  readonly everCompleted: boolean;
+  readonly done: number;
+  readonly total: number;
+  readonly waiting: readonly PassWait[];
+}
+
+const waitsShown = 5;
+
+/** The conditions of ClusterVersion (facts §5.2): a pure picture of how request and update stand. */
+export function updateConditions(
+  before: readonly OperatorCondition[] | undefined,
+  view: {
+    readonly request: RequestView;
+    readonly update: UpdateView;
+    readonly upgradeable: readonly Obstacle[];
+  },
+  now: number,
+): OperatorCondition[] {
+  const { request, update, upgradeable } = view;
+  let conditions = [...(before ?? [])];
+  const set = (type: string, status: 'True' | 'False' | 'Unknown', reason: string, message: string) => {
+    conditions = setCondition(conditions, { type, status, reason, message }, now);
+  };
+  const accepted = acceptedCondition(request, update);
+  set('ReleaseAccepted', accepted.status, accepted.reason, accepted.message);
+  if (update.everCompleted) set('Available', 'True', '', availableMessage(update));
+  else set('Available', 'False', '', `${update.version} is not applied to its end yet`);
+  const failing = failingOf(update.waiting);
+  set('Failing', failing === undefined ? 'False' : 'True', failing?.reason ?? '', failing?.message ?? '');
+  const progress = progressOf(request, update, failing);
+  set('Progressing', update.completed ? 'False' : 'True', progress.reason, progress.message);
+  if (request.state === 'invalid') set('Invalid', 'True', 'InvalidClusterVersion', request.message);
+  else conditions = removeCondition(conditions, 'Invalid');
+  const obstacle = upgradeableOf(upgradeable);
+  if (obstacle === undefined) conditions = removeCondition(conditions, 'Upgradeable');
+  else set('Upgradeable', 'False', obstacle.reason, obstacle.message);
+  return conditions;
+}
+
+/** One thing that stands against going to another minor version. */
+export interface Obstacle {
+  readonly name: string;
+  readonly message: string;
+}
+
+function acceptedCondition(request: RequestView, update: UpdateView) {
+  if (request.state === 'refused') {
+    const { waiting, reason, message } = request;
+    return { status: waiting ? 'Unknown' : 'False', reason, message } as const;
+  }
+  // A request that was taken back leaves nothing of its refusal (P-52).
+  const message = `Payload loaded version="${update.version}" image="${update.image}"`;
+  return { status: 'True', reason: 'PayloadLoaded', message } as const;
+}
+
+function availableMessage(update: UpdateView): string {
+  return update.completed
+    ? `Done applying ${update.version}`
+    : `Applying ${update.version}; a release was applied to its end before`;
+}
+
+function failingOf(waiting: readonly PassWait[]): { reason: string; message: string } | undefined {
+  const failures = waiting.filter((wait) => wait.failing !== undefined);
+  const [first] = failures;
+  if (first?.failing === undefined) return undefined;
+  const reasons = new Set(failures.map((failure) => failure.failing));
+  return {
+    reason: reasons.size === 1 ? first.failing : 'MultipleErrors',
+    message: failures.map((failure) => failure.message).join('; '),
+  };
+}
+
+function progressOf(
+  request: RequestView,
+  update: UpdateView,
+  failing: { reason: string; message: string } | undefined,
+) {
+  const { version, done, total } = update;
+  if (update.completed) {
+    if (request.state === 'invalid') {
+      return {
+        reason: 'InvalidClusterVersion',
+        message: `Stopped at ${version}: the cluster version is invalid`,
+      };
+    }
+    return failing === undefined
+      ? { reason: '', message: `Cluster version is ${version}` }
+      : { reason: failing.reason, message: `Error while reconciling ${version}: ${failing.message}` };
+  }
+  if (failing !== undefined)
+    return { reason: failing.reason, message: `Unable to apply ${version}: ${failing.message}` };
+  const percent = total === 0 ? 0 : Math.floor((done / total) * 100);
+  const waits = update.waiting.slice(0, waitsShown).map((wait) => wait.message);
+  const more = update.waiting.length - waits.length;
+  const waitingOn =
+    waits.length === 0 ? '' : `, waiting on ${waits.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return {
+    reason: '',
+    message: `Working towards ${version}: ${done} of ${total} done (${percent}% complete)${waitingOn}`,
+  };
+}
+
+/** A name that a condition's reason may not be falls back to a general one (P-94). */
+function upgradeableOf(obstacles: readonly Obstacle[]): { reason: string; message: string } | undefined {
+  const [first] = obstacles;
+  if (first === undefined) return undefined;
+  if (obstacles.length > 1) {
+    const list = obstacles.map((obstacle) => `* ${obstacle.message}`).join('\n');
+    return {
+      reason: 'MultipleReasons',
+      message: `Cluster should not be updated between minor versions:\n${list}`,
+    };
+  }
+  const fits = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/.test(first.name);
+  return { reason: fits ? first.name : 'RiskNameNotCompatibleWithReasonProperty', message: first.message };
+}

@@ -1,0 +1,308 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Platform } from '../api/kinds.ts';
+import { labels, names } from '../api/names.ts';
+import type { ClusterVersion, ClusterVersionStatus } from '../api/resources.ts';
+import { faultPoint } from '../durable/fault.ts';
+import { isSluiceError, messageOf } from '../errors/error.ts';
+import { digestPart } from '../gates/gather.ts';
+import { type BundleClaim, createReleases, type Release, type Releases } from '../gates/target.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type ControllerWatch, runController, watchOf } from '../kube/controller.ts';
+import { isAlreadyExists } from '../kube/error.ts';
+import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { isDigest } from '../oci/digest.ts';
+import type { ContentSource } from '../oci/source.ts';
+import { knownBundles } from '../release/content.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { availableUpdates } from './available.ts';
+import type { Obstacle } from './conditions.ts';
+import { type ApplyNotes, advanceUpdate, keepApplied, type Progress } from './progress.ts';
+import { acceptedRisksText } from './refusal.ts';
+import { judgeRequest, type RequestOutcome } from './request.ts';
+import { begunStatus, seenStatus, unacceptedStatus } from './status.ts';
+
+export interface UpdateOptions {
+  readonly client: KubeClient;
+  /** Where payloads and bundles are read: the nodes' registries. */
+  readonly content: ContentSource;
+  readonly trustedKeys: () => Promise<readonly TrustedKey[]>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly platform: Platform;
+  /** The payload, by digest, that a cluster without a history is installed with. */
+  readonly initialRelease?: string;
+  /** Id by which manifests exclude themselves (`exclude.release.openshift.io/<id>`). Default: none. */
+  readonly excludeID?: string;
+  /** Random bytes, for run ids; default: the system's. */
+  readonly random?: (bytes: number) => Uint8Array;
+  /** Milliseconds between two passes that keep an applied release as it is. Default four minutes. */
+  readonly keepIntervalMs?: number;
+}
+
+/** Milliseconds after which it looks again, whatever the watches tell. */
+const applyingPollMs = 2000;
+const waitingPollMs = 5000;
+const refusedPollMs = 15_000;
+const restingPollMs = 60_000;
+const keepIntervalMsDefault = 4 * 60_000;
+
+/** Runs the update controller until the signal aborts. */
+export async function runUpdateController(options: UpdateOptions): Promise<void> {
+  const { client, logger, signal, clock } = options;
+  const { clusterVersion } = names(options.platform);
+  const updater = createUpdater(options);
+  await runController({
+    name: 'update',
+    client,
+    logger,
+    signal,
+    clock,
+    initialKeys: [clusterVersion],
+    watches: watches(client, options.platform),
+    reconcile: () => updater.reconcile(),
+  });
+}
+
+/** Everything that can let a request through, stop it, or bring an update on. */
+function watches(client: KubeClient, platform: Platform): ControllerWatch[] {
+  const { kinds } = client;
+  const { clusterVersion, clusterVersionNamespace, configNamespace, adminAcks, trustedKeys } =
+    names(platform);
+  const keysOf = () => [clusterVersion];
+  return [
+    watchOf(kinds.ClusterVersion, { keysOf }),
+    watchOf(kinds.ClusterOperator, { keysOf }),
+    watchOf(kinds.UpdatePreflight, { namespace: clusterVersionNamespace, keysOf }),
+    watchOf(kinds.InternalReleaseImage, { keysOf }),
+    watchOf(kinds.NodeUpdate, { keysOf }),
+    watchOf(kinds.Node, { labelSelector: labels.controlPlane, keysOf }),
+    watchOf(kinds.ConfigMap, {
+      namespace: configNamespace,
+      keysOf: ({ metadata }) =>
+        metadata.name === adminAcks || metadata.name === trustedKeys ? [clusterVersion] : [],
+    }),
+  ];
+}
+
+interface Updater {
+  reconcile(): Promise<{ requeueAfterMs?: number }>;
+}
+
+function createUpdater(options: UpdateOptions): Updater {
+  const { client, clock, logger } = options;
+  const { kinds } = client;
+  const random = options.random ?? randomBytes;
+  const releases = createReleases(options.content, options.trustedKeys);
+  const events = createEventRecorder(client, { component: 'sluice-update', logger, clock });
+  const memory: Memory = { notes: { digest: '', noted: new Set() }, keptAt: Number.NEGATIVE_INFINITY };
+
+  async function reconcile(): Promise<{ requeueAfterMs?: number }> {
+    let clusterVersion = await findOrCreate(client, options);
+    if (clusterVersion === undefined) return { requeueAfterMs: refusedPollMs };
+    const { claims, failure } = await readClaims(client);
+    if ((clusterVersion.status?.history ?? []).length === 0) {
+      clusterVersion = await install(options, releases, claims, clusterVersion);
+      if ((clusterVersion.status?.history ?? []).length === 0) return { requeueAfterMs: waitingPollMs };
+    }
+    const current = clusterVersion.status?.desired.version ?? '';
+    const found = await availableUpdates(releases, claims, current);
+    const outcome = await judgeRequest(
+      { client, releases, claims, available: found.updates, now: clock.now(), random },
+      clusterVersion,
+    );
+    if (outcome.act === 'accept') clusterVersion = await accept(clusterVersion, outcome);
+    const request = outcome.act === 'accept' ? ({ state: 'none' } as const) : outcome.view;
+    const progress = await advance(clusterVersion, claims);
+    const problems = failure === undefined ? found.problems : [failure];
+    const status = seenStatus(clusterVersion, {
+      request,
+      progress,
+      upgradeable: await obstacles(client, clusterVersion),
+      available: failure === undefined ? found.updates : undefined,
+      retrieval: {
+        ok: failure === undefined,
+        message:
+          problems.length === 0
+            ? `${claims.length} releases are at hand`
+            : problems.join('; ').slice(0, 4096),
+      },
+      now: clock.now(),
+    });
+    if (progress.completed) faultPoint('update-before-completed');
+    await write(clusterVersion, status);
+    report(events, client, clusterVersion, status);
+    if (!progress.completed) return { requeueAfterMs: applyingPollMs };
+    if (request.state === 'refused')
+      return { requeueAfterMs: request.waiting ? waitingPollMs : refusedPollMs };
+    return { requeueAfterMs: restingPollMs };
+  }
+
+  /** Writes down that the release was let through, and what was passed over, before anything of it is applied. */
+  async function accept(
+    clusterVersion: ClusterVersion,
+    { release, judged }: Extract<RequestOutcome, { act: 'accept' }>,
+  ): Promise<ClusterVersion> {
+    const risks = acceptedRisksText(judged);
+    const status = begunStatus(clusterVersion, release, risks, clock.now());
+    const accepted = await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+    faultPoint('update-accepted');
+    logger.info({ version: release.version, digest: release.digest, risks }, 'update accepted');
+    const { version, image } = release;
+    const say = { kind: kinds.ClusterVersion, object: clusterVersion };
+    events.record({
+      ...say,
+      type: 'Normal',
+      reason: 'PayloadLoaded',
+      message: `version="${version}" image="${image}"`,
+    });
+    if (risks !== undefined)
+      events.record({ ...say, type: 'Warning', reason: 'PreconditionWarn', message: risks });
+    return accepted;
+  }
+
+  async function advance(clusterVersion: ClusterVersion, claims: readonly BundleClaim[]): Promise<Progress> {
+    const { signal, excludeID = '' } = options;
+    const context = { client, releases, signal, excludeID };
+    const { history = [], desired } = clusterVersion.status ?? {};
+    const isCompleted = history[0]?.state === 'Completed';
+    const due = clock.now() - memory.keptAt >= (options.keepIntervalMs ?? keepIntervalMsDefault);
+    if (isCompleted && !due) return { completed: true, done: 0, total: 0, waiting: memory.keptWaiting ?? [] };
+    const digest = digestPart(desired?.image ?? '');
+    let release: Release;
+    try {
+      if (!isDigest(digest))
+        return stuck(isCompleted, 'the image of status.desired has no digest', 'NoDesiredImage');
+      release = await releases.byPayload(digest, claims);
+    } catch (error) {
+      const reason = isSluiceError(error, 'SignatureMissing', 'SignatureUntrusted')
+        ? 'ImageVerificationFailed'
+        : 'UpdatePayloadRetrievalFailed';
+      return stuck(isCompleted, messageOf(error), reason);
+    }
+    if (isCompleted) {
+      const kept = await keepApplied(context, clusterVersion, release);
+      memory.keptAt = clock.now();
+      memory.keptWaiting = kept.waiting.filter((wait) => wait.failing !== undefined);
+      return { ...kept, waiting: memory.keptWaiting, completed: true };
+    }
+    if (memory.notes.digest !== digest) memory.notes = { digest, noted: new Set() };
+    const progress = await advanceUpdate(context, clusterVersion, release, memory.notes);
+    if (progress.completed) memory.keptAt = clock.now();
+    return progress;
+  }
+
+  async function write(clusterVersion: ClusterVersion, status: ClusterVersionStatus): Promise<void> {
+    if (isDeepStrictEqual(status, clusterVersion.status)) return;
+    await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+  }
+
+  return { reconcile };
+}
+
+interface Memory {
+  notes: ApplyNotes;
+  keptAt: number;
+  keptWaiting?: Progress['waiting'];
+}
+
+function stuck(completed: boolean, message: string, failing: string): Progress {
+  return { completed, done: 0, total: 0, waiting: [{ message, failing }] };
+}
+
+async function findOrCreate(client: KubeClient, options: UpdateOptions): Promise<ClusterVersion | undefined> {
+  const { kinds } = client;
+  const { clusterVersion: name } = names(options.platform);
+  const standing = await client.tryGet(kinds.ClusterVersion, name);
+  if (standing !== undefined || options.initialRelease === undefined) return standing;
+  try {
+    return await client.create(kinds.ClusterVersion, {
+      metadata: { name },
+      spec: { clusterID: randomUUID() },
+    });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return await client.get(kinds.ClusterVersion, name);
+  }
+}
+
+async function readClaims(client: KubeClient): Promise<{ claims: readonly BundleClaim[]; failure?: string }> {
+  try {
+    return { claims: await knownBundles(client) };
+  } catch (error) {
+    return { claims: [], failure: `the releases at hand cannot be read: ${messageOf(error)}` };
+  }
+}
+
+/** Begins the first release of a cluster: its signature is its only gate, since there is nothing yet to break. */
+async function install(
+  { client, clock, initialRelease = '', logger }: UpdateOptions,
+  releases: Releases,
+  claims: readonly BundleClaim[],
+  clusterVersion: ClusterVersion,
+): Promise<ClusterVersion> {
+  const digest = digestPart(initialRelease);
+  if (!isDigest(digest)) return clusterVersion;
+  try {
+    const release = await releases.byPayload(digest, claims);
+    const status = begunStatus(clusterVersion, release, undefined, clock.now());
+    logger.info({ version: release.version, digest }, 'first release accepted');
+    return await client.updateStatus(client.kinds.ClusterVersion, { ...clusterVersion, status });
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    const why = { reason: 'RetrievePayload', message: messageOf(error) };
+    const status = unacceptedStatus(clusterVersion, initialRelease, why, clock.now());
+    if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
+    return await client.updateStatus(client.kinds.ClusterVersion, { ...clusterVersion, status });
+  }
+}
+
+/** What stands against going to another minor version, told before anybody asks. */
+async function obstacles(client: KubeClient, clusterVersion: ClusterVersion): Promise<Obstacle[]> {
+  const operators = await client.list(client.kinds.ClusterOperator);
+  const found = operators.items.flatMap(({ metadata, status }): Obstacle[] => {
+    const upgradeable = status?.conditions?.find((each) => each.type === 'Upgradeable');
+    if (upgradeable?.status !== 'False') return [];
+    const { reason = 'no reason', message = '' } = upgradeable;
+    const words = `Cluster operator ${metadata.name} should not be updated between minor versions: ${reason}: ${message}`;
+    return [{ name: `ClusterOperatorUpgradeable-${metadata.name}`, message: words }];
+  });
+  if (!(clusterVersion.spec.overrides ?? []).some((override) => override.unmanaged)) return found;
+  return [
+    ...found,
+    {
+      name: 'ClusterVersionOverrides',
+      message: 'Disabling ownership via cluster version overrides prevents updates between minor versions',
+    },
+  ];
+}
+
+/** Tells once, as an event, what has changed for a person: a refusal, the end of an update. */
+function report(
+  events: EventRecorder,
+  client: KubeClient,
+  before: ClusterVersion,
+  status: ClusterVersionStatus,
+): void {
+  const { ClusterVersion: kind } = client.kinds;
+  const conditionOf = (of: ClusterVersionStatus | undefined) =>
+    of?.conditions?.find((condition) => condition.type === 'ReleaseAccepted');
+  const now = conditionOf(status);
+  if (now?.status === 'False' && now.message !== conditionOf(before.status)?.message) {
+    events.record({
+      kind,
+      object: before,
+      type: 'Warning',
+      reason: 'PreconditionBlock',
+      message: now.message ?? '',
+    });
+  }
+  const wasDone = before.status?.history?.[0]?.state === 'Completed';
+  if (!wasDone && status.history?.[0]?.state === 'Completed') {
+    const message = `Done applying ${status.desired.version}`;
+    events.record({ kind, object: before, type: 'Normal', reason: 'UpdateCompleted', message });
+  }
+}

@@ -1,0 +1,120 @@
+import type { AnyObject, CustomResourceDefinition, Deployment, Job } from '../api/core.ts';
+import type { ClusterOperator } from '../api/resources.ts';
+
+/** Whether an applied object has come to where the walk may go on from it. */
+export type Readiness =
+  | { readonly ready: true }
+  /** `failing`: something is wrong, in one CamelCase word for the Failing condition. It is waited on all the same. */
+  | { readonly ready: false; readonly message: string; readonly failing?: string };
+
+const ready: Readiness = { ready: true };
+
+/**
+ * @param live the object as it stands in the API now.
+ * @param manifest as the payload states it.
+ */
+export function readinessOf(live: AnyObject, manifest: AnyObject): Readiness {
+  switch (`${groupOf(live.apiVersion)}/${live.kind}`) {
+    case 'apiextensions.k8s.io/CustomResourceDefinition':
+      return definitionReady(live as unknown as CustomResourceDefinition);
+    case 'apps/Deployment':
+      return deploymentReady(live as unknown as Deployment);
+    case 'batch/Job':
+      return jobReady(live as unknown as Job);
+    case 'config.openshift.io/ClusterOperator':
+    case 'sluice.dev/ClusterOperator':
+      return operatorReady(live as unknown as ClusterOperator, manifest as unknown as ClusterOperator);
+    default:
+      return ready;
+  }
+}
+
+function definitionReady({ metadata, status }: CustomResourceDefinition): Readiness {
+  const established = status?.conditions?.find((each) => each.type === 'Established');
+  if (established?.status === 'True') return ready;
+  return { ready: false, message: `CustomResourceDefinition ${metadata.name} is not established` };
+}
+
+/** Rolled out: the controller has seen this generation, and every replica is new and available. */
+function deploymentReady({ metadata, spec, status }: Deployment): Readiness {
+  const replicas = spec.replicas ?? 1;
+  const name = `Deployment ${metadata.namespace ?? ''}/${metadata.name}`;
+  const seen = (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
+  const updated = seen ? (status?.updatedReplicas ?? 0) : 0;
+  const available = seen ? (status?.availableReplicas ?? 0) : 0;
+  const leftover = (status?.replicas ?? 0) - (status?.updatedReplicas ?? 0);
+  if (seen && updated >= replicas && available >= replicas && leftover <= 0) return ready;
+  const message = `${name} (${updated} of ${replicas} updated, ${available} available)`;
+  const progressing = status?.conditions?.find((each) => each.type === 'Progressing');
+  if (seen && progressing?.status === 'False') {
+    return {
+      ready: false,
+      message: `${message}: ${progressing.message ?? progressing.reason ?? ''}`,
+      failing: 'WorkloadNotProgressing',
+    };
+  }
+  return { ready: false, message };
+}
+
+function jobReady({ metadata, status }: Job): Readiness {
+  const has = (type: string) =>
+    status?.conditions?.find((each) => each.type === type && each.status === 'True');
+  if (has('Complete') !== undefined) return ready;
+  const name = `Job ${metadata.namespace ?? ''}/${metadata.name}`;
+  const failed = has('Failed');
+  if (failed === undefined) return { ready: false, message: `${name} to complete` };
+  return {
+    ready: false,
+    message: `${name} failed: ${failed.message ?? failed.reason ?? ''}`,
+    failing: 'UpdatePayloadFailed',
+  };
+}
+
+/**
+ * At the version: the operator reports every version that the payload's manifest lists, and is available. A missing
+ * Degraded counts as degraded, since nobody has said that it is well (facts §5.5).
+ */
+function operatorReady(live: ClusterOperator, manifest: ClusterOperator): Readiness {
+  const { name } = live.metadata;
+  const reported = new Map((live.status?.versions ?? []).map((each) => [each.name, each.version]));
+  const missing = (manifest.status?.versions ?? []).filter(
+    (each) => reported.get(each.name) !== each.version,
+  );
+  const statusOf = (type: string) => live.status?.conditions?.find((each) => each.type === type);
+  const available = statusOf('Available');
+  const degraded = statusOf('Degraded');
+  if (missing.length > 0) {
+    const versions = missing.map((each) => `${each.name} ${each.version}`).join(', ');
+    const stands = missing.map((each) => reported.get(each.name) ?? 'none').join(', ');
+    return { ready: false, message: `cluster operator ${name} to report ${versions} (reports ${stands})` };
+  }
+  if (available?.status !== 'True') {
+    const failing = available?.status === 'False' ? { failing: 'ClusterOperatorNotAvailable' } : {};
+    return {
+      ready: false,
+      message: `cluster operator ${name} to be available${words(available)}`,
+      ...failing,
+    };
+  }
+  if (degraded?.status !== 'False') {
+    const failing = degraded?.status === 'True' ? { failing: 'ClusterOperatorDegraded' } : {};
+    return {
+      ready: false,
+      message: `cluster operator ${name} to be no longer degraded${words(degraded)}`,
+      ...failing,
+    };
+  }
+  return ready;
+}
+
+function words(condition: { reason?: string; message?: string } | undefined): string {
+  if (condition === undefined) return ' (not reported)';
+  const text = [condition.reason, condition.message]
+    .filter((part) => part !== undefined && part !== '')
+    .join(': ');
+  return text === '' ? '' : ` (${text})`;
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+}

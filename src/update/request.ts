@@ -1,0 +1,112 @@
+import type { ClusterVersion, ClusterVersionStatusDesired } from '../api/resources.ts';
+import { isSluiceError, messageOf } from '../errors/error.ts';
+import { known, type UnverifiedTarget, type VerifiedTarget } from '../gates/facts.ts';
+import { type Judgement, judge } from '../gates/finding.ts';
+import { evaluateGates } from '../gates/gates.ts';
+import { digestPart, gatherFacts, sourceOf } from '../gates/gather.ts';
+import { readRequest, type UpdateRequest } from '../gates/request.ts';
+import {
+  type BundleClaim,
+  findRelease,
+  type Release,
+  type Releases,
+  targetFact,
+  unverifiedFact,
+} from '../gates/target.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { RequestView } from './conditions.ts';
+import { ensurePreflight, type ImplicitPreflight } from './implicit.ts';
+import { refusalOf } from './refusal.ts';
+
+/** What the request in spec leads to. */
+export type RequestOutcome =
+  | { readonly act: 'stay'; readonly view: RequestView }
+  | { readonly act: 'accept'; readonly release: Release; readonly judged: Judgement };
+
+export interface RequestContext {
+  readonly client: KubeClient;
+  readonly releases: Releases;
+  readonly claims: readonly BundleClaim[];
+  readonly available: readonly ClusterVersionStatusDesired[];
+  readonly now: number;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+/**
+ * Looks at what spec asks for: the request itself, then every gate, so that all that stands against it is told at
+ * once. Nothing is remembered between two calls: while it is refused it is looked at anew each time (#766).
+ */
+export async function judgeRequest(
+  context: RequestContext,
+  clusterVersion: ClusterVersion,
+): Promise<RequestOutcome> {
+  const { status, spec } = clusterVersion;
+  const request = readRequest(spec.desiredUpdate, {
+    available: context.available,
+    history: (status?.history ?? []).map(({ version, image }) => ({ version: version ?? '', image })),
+  });
+  switch (request.kind) {
+    case 'none':
+      return stay({ state: 'none' });
+    case 'invalid':
+      return stay({ state: 'invalid', message: request.message });
+    case 'release':
+      if (request.digest === digestPart(status?.desired.image ?? '')) return stay({ state: 'none' });
+      return await judgeRelease(context, clusterVersion, request);
+  }
+}
+
+type ReleaseRequest = Extract<UpdateRequest, { kind: 'release' }>;
+
+async function judgeRelease(
+  context: RequestContext,
+  clusterVersion: ClusterVersion,
+  request: ReleaseRequest,
+): Promise<RequestOutcome> {
+  const { client, releases, claims, now } = context;
+  let release: Release | undefined;
+  let target: VerifiedTarget | UnverifiedTarget;
+  try {
+    const wish = request.version === undefined ? {} : { version: request.version };
+    release = await findRelease(releases, claims, { digest: request.digest, ...wish });
+    target = targetFact(release, await releases.payload(release));
+  } catch (error) {
+    if (isSluiceError(error, 'InputInvalid')) {
+      return stay({
+        state: 'refused',
+        waiting: false,
+        reason: 'VerifyPayloadVersion',
+        message: messageOf(error),
+      });
+    }
+    release = undefined;
+    target = unverifiedFact(error);
+  }
+  const source = sourceOf(clusterVersion);
+  const preflight: ImplicitPreflight =
+    release === undefined
+      ? { report: known(undefined), accepted: [] }
+      : await ensurePreflight(client, release, { now, source, target }, context.random);
+  const facts = await gatherFacts(client, clusterVersion, {
+    purpose: 'update',
+    now,
+    target,
+    preflight: preflight.report,
+  });
+  const names = (clusterVersion.spec.desiredUpdate?.acceptRisks ?? []).map((risk) => risk.name);
+  const judged = judge(evaluateGates(facts), {
+    accepted: new Set([...preflight.accepted, ...names]),
+    force: request.force,
+  });
+  const name = { version: release?.version ?? request.version ?? '', image: release?.image ?? request.image };
+  if (release === undefined || judged.blocking.length > 0) return stay(refusalOf(judged, name));
+  if (request.lookOnly) {
+    const message = `nothing stands against ${name.version}; only its preflight was asked for (mode Preflight)`;
+    return stay({ state: 'refused', waiting: true, reason: 'PreflightOnly', message });
+  }
+  return { act: 'accept', release, judged };
+}
+
+function stay(view: RequestView): RequestOutcome {
+  return { act: 'stay', view };
+}

@@ -1,0 +1,57 @@
+import type { PayloadManifest } from '../payload/payload.ts';
+import { type Inclusion, type InclusionRule, inclusionOf } from './inclusion.ts';
+
+/** One object of a payload and what is done with it. */
+export interface Task {
+  /** Unique in a payload, stable over restarts. */
+  readonly id: string;
+  readonly manifest: PayloadManifest;
+  readonly inclusion: Exclude<Inclusion, { act: 'exclude' }>;
+}
+
+/** Tasks one after another. */
+export type Chain = readonly Task[];
+/** Chains side by side; a block begins when every chain of the one before has come to its end. */
+export type Block = readonly Chain[];
+
+/**
+ * The order in which a payload is applied (facts §5.7): run levels one after another, the components of a level side
+ * by side, files without a level alone, and every Job a barrier of its own.
+ */
+export function planWalk(manifests: readonly PayloadManifest[], rule: InclusionRule): Block[] {
+  const blocks: Block[] = [];
+  let level: Map<string, Task[]> = new Map();
+  let levelNumber: number | undefined;
+  const flush = () => {
+    if (level.size > 0) blocks.push([...level.values()]);
+    level = new Map();
+    levelNumber = undefined;
+  };
+  for (const manifest of manifests) {
+    const inclusion = inclusionOf(manifest, rule);
+    if (inclusion.act === 'exclude') continue;
+    const task: Task = { id: `${manifest.file}#${manifest.index}`, manifest, inclusion };
+    const isAlone = manifest.runLevel === undefined || isJob(manifest);
+    if (isAlone || manifest.runLevel !== levelNumber) flush();
+    if (isAlone) {
+      blocks.push([[task]]);
+      continue;
+    }
+    levelNumber = manifest.runLevel;
+    const component = manifest.component ?? '';
+    const chain = level.get(component);
+    if (chain === undefined) level.set(component, [task]);
+    else chain.push(task);
+  }
+  flush();
+  return blocks;
+}
+
+export function isJob({ object }: PayloadManifest): boolean {
+  return object.kind === 'Job' && object.apiVersion.startsWith('batch/');
+}
+
+/** Every task of a walk, in order. */
+export function tasksOf(blocks: readonly Block[]): Task[] {
+  return blocks.flatMap((block) => block.flatMap((chain) => [...chain]));
+}
