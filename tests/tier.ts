@@ -8,6 +8,7 @@ import { delimiter, join } from 'node:path';
  * instead of skipping.
  */
 export type Need =
+  | 'busybox'
   | 'containers'
   | 'docker-registry'
   | 'go'

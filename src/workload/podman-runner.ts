@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { watch } from 'node:fs';
+import { mkdirSync, watch } from 'node:fs';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ErrorCode, messageOf, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { isDigest } from '../oci/digest.ts';
 import { run } from '../process/run.ts';
-import { mountsBelow } from './mounts.ts';
 import { openPodman, type Podman, type PodmanFlags, podmanSays } from './podman.ts';
 import type { ContainerSpec, ImageInfo, Runner, RunnerContainer } from './runner.ts';
 import { readHead } from './safe-file.ts';
@@ -46,7 +45,6 @@ interface InspectState {
 /** Runs containers with podman. Its files, locks, containers and images are its own, all below `dir`. */
 export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise<Runner> {
   const podman = await openPodman(dir, flags);
-  await mkdir(podman.exitsDir, { recursive: true });
   await mkdir(join(dir, 'termination'), { recursive: true, mode: 0o700 });
   const images = new Map<Digest, { id: string; info: ImageInfo }>();
   const ended = new Map<string, RunnerContainer['state']>();
@@ -79,10 +77,12 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
     // A container that went away meanwhile makes the exit code 125; what is printed still holds the others.
     const inspected = JSON.parse(result.stdout || '[]') as { Id: string; State: InspectState }[];
     for (const { Id, State } of inspected) {
+      const finishedAt = Date.parse(State.FinishedAt);
       ended.set(Id, {
         phase: 'exited',
-        startedAt: Date.parse(State.StartedAt),
-        finishedAt: Date.parse(State.FinishedAt),
+        // podman notes the start when it has returned, which a short container may end before.
+        startedAt: Math.min(Date.parse(State.StartedAt), finishedAt),
+        finishedAt,
         exitCode: State.ExitCode,
         oomKilled: State.OOMKilled || (State.ExitCode === 137 && (await kernelKilled(Id))),
         ...(State.Error === '' ? {} : { error: State.Error }),
@@ -173,6 +173,7 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
     },
     async refreshVolume() {}, // Containers see the very directory.
     onChange(listener) {
+      mkdirSync(podman.exitsDir, { recursive: true, mode: 0o700 });
       const watcher = watch(podman.exitsDir, { persistent: false }, () => {
         setTimeout(listener, exitSettleMs).unref();
       });
@@ -192,7 +193,8 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
           timeoutMs: graceMs + 60_000,
         });
       }
-      for (const path of await mountsBelow(dir)) await run('umount', ['--lazy', path]);
+      for (const close of [...watchers]) close();
+      await podman.settle();
     },
     async close() {
       for (const close of [...watchers]) close();

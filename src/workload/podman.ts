@@ -1,7 +1,10 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import { type RunResult, run } from '../process/run.ts';
+import { mountsBelow } from './mounts.ts';
 
 /** What a host's podman needs to be told; found by running a container (probe.ts). */
 export interface PodmanFlags {
@@ -15,6 +18,8 @@ export interface PodmanFlags {
 /** A podman with a storage, locks and configuration of its own below one directory. */
 export interface Podman {
   readonly dir: string;
+  /** What lasts only until a boot; elsewhere than `dir`, since podman takes no more than 50 characters here. */
+  readonly runtimeDir: string;
   /** Runs a subcommand; never throws for an exit code. */
   run(args: readonly string[], options?: PodmanRunOptions): Promise<RunResult>;
   /** Errors: CommandFailed with the last line that podman wrote. */
@@ -23,6 +28,8 @@ export interface Podman {
   readonly exitsDir: string;
   readonly policyFile: string;
   readonly createFlags: readonly string[];
+  /** Unmounts what is left and removes `runtimeDir`, once nothing runs: as after a boot. */
+  settle(): Promise<void>;
 }
 
 export interface PodmanRunOptions {
@@ -39,11 +46,22 @@ const containersConf = '[engine]\nlock_type = "file"\nevents_logger = "file"\n';
 const policy = '{"default":[{"type":"insecureAcceptAnything"}]}\n';
 const outputBytesMax = 32 * 1024 * 1024;
 
+/** How long processes that clean up after containers may take. */
+const settleMs = 10_000;
+
 /** Prepares the directory; starts nothing. */
-export async function openPodman(dir: string, flags: PodmanFlags): Promise<Podman> {
+export async function openPodman(directory: string, flags: PodmanFlags): Promise<Podman> {
+  const dir = resolve(directory);
+  const runtimeDir = runtimeDirOf(dir);
   const files = {
     'containers.conf': containersConf,
-    'storage.conf': `[storage]\ndriver = "${flags.storageDriver}"\n`,
+    'storage.conf': [
+      '[storage]',
+      `driver = ${JSON.stringify(flags.storageDriver)}`,
+      `graphroot = ${JSON.stringify(join(dir, 'root'))}`,
+      `runroot = ${JSON.stringify(join(runtimeDir, 'run'))}`,
+      '',
+    ].join('\n'),
     'registries.conf': 'unqualified-search-registries = []\n',
     'policy.json': policy,
     'mounts.conf': '',
@@ -63,9 +81,9 @@ export async function openPodman(dir: string, flags: PodmanFlags): Promise<Podma
     '--root',
     join(dir, 'root'),
     '--runroot',
-    join(dir, 'run'),
+    join(runtimeDir, 'run'),
     '--tmpdir',
-    join(dir, 'tmp'),
+    join(runtimeDir, 'tmp'),
     '--storage-driver',
     flags.storageDriver,
     ...flags.global,
@@ -74,7 +92,8 @@ export async function openPodman(dir: string, flags: PodmanFlags): Promise<Podma
     run('podman', [...global, ...args], { env, outputBytesMax, ...options });
   return {
     dir,
-    exitsDir: join(dir, 'tmp', 'exits'),
+    runtimeDir,
+    exitsDir: join(runtimeDir, 'tmp', 'exits'),
     policyFile: join(dir, 'policy.json'),
     createFlags: flags.create,
     run: runPodman,
@@ -83,7 +102,32 @@ export async function openPodman(dir: string, flags: PodmanFlags): Promise<Podma
       if (result.code === 0) return result.stdout;
       throw new SluiceError('CommandFailed', `podman ${args[0]}: ${podmanSays(result)}`);
     },
+    async settle() {
+      // conmon and the podman that it calls would make the directory again.
+      for (const end = Date.now() + settleMs; Date.now() < end && (await isMentioned(runtimeDir)); ) {
+        await new Promise((done) => setTimeout(done, 20));
+      }
+      for (const place of [dir, runtimeDir]) {
+        for (const path of await mountsBelow(place)) await run('umount', ['--lazy', path]);
+      }
+      await rm(runtimeDir, { recursive: true, force: true });
+    },
   };
+}
+
+function runtimeDirOf(dir: string): string {
+  const base = process.getuid?.() === 0 ? '/run' : (process.env.XDG_RUNTIME_DIR ?? tmpdir());
+  return join(base, `sluice-${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`);
+}
+
+/** Whether the command line of a running process names this path. */
+async function isMentioned(path: string): Promise<boolean> {
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const words = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    if (words.includes(path)) return true;
+  }
+  return false;
 }
 
 /** The sentence that explains a failed podman: its last line, without the word Error. */

@@ -4,8 +4,7 @@ import { delimiter, join } from 'node:path';
 import { readJson, writeJson } from '../durable/file.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { run, runOrThrow } from '../process/run.ts';
-import { mountsBelow } from './mounts.ts';
-import { openPodman, type PodmanFlags, podmanSays } from './podman.ts';
+import { openPodman, type Podman, type PodmanFlags, podmanSays } from './podman.ts';
 import { openPodmanRunner } from './podman-runner.ts';
 import type { Runner, RunnerName } from './runner.ts';
 import { openSandboxRunner } from './sandbox.ts';
@@ -88,7 +87,9 @@ async function probePodman(dir: string): Promise<{ flags: PodmanFlags } | { reas
         if (global[1] !== undefined && absolute(global[1]) === undefined) continue;
         for (const create of limits) {
           const flags = { global, create, storageDriver };
-          const said = await tryPodman(join(place, storageDriver), flags, archive);
+          const podman = await openPodman(join(place, storageDriver), flags);
+          const said = await tryPodman(podman, flags, archive);
+          await podman.settle();
           if (said === undefined) return { flags };
           reason = said;
         }
@@ -98,14 +99,12 @@ async function probePodman(dir: string): Promise<{ flags: PodmanFlags } | { reas
   } catch (error) {
     return { reason: messageOf(error) };
   } finally {
-    for (const path of await mountsBelow(place)) await run('umount', ['--lazy', path]);
     await rm(place, { recursive: true, force: true });
   }
 }
 
 /** Undefined where a container ran; else what podman said. */
-async function tryPodman(dir: string, flags: PodmanFlags, archive: string): Promise<string | undefined> {
-  const podman = await openPodman(dir, flags);
+async function tryPodman(podman: Podman, flags: PodmanFlags, archive: string): Promise<string | undefined> {
   const present = await podman.run(['image', 'exists', 'localhost/probe:1'], { timeoutMs: attemptMs });
   if (present.code !== 0) {
     const imported = await podman.run(['import', '--quiet', archive, 'localhost/probe:1'], {

@@ -50,13 +50,13 @@ export async function prepareRoot(inputs: RootInputs): Promise<Launch> {
   const rootfs = join(directory, 'rootfs');
   await runOrThrow('cp', ['-a', '--reflink=auto', '--', inputs.source, rootfs], { timeoutMs: 600_000 });
   await chmod(rootfs, 0o755);
-  await makeDevices(rootfs, options.mode === 'root');
   for (const file of ['hosts', 'resolv.conf']) {
     const text = await readFile(`/etc/${file}`).catch(() => undefined);
     if (text !== undefined) await writeFile(await fileInRoot(rootfs, `/etc/${file}`), text);
   }
   // Everything belongs to root; without this /tmp and its like could be written.
   if (spec.readOnlyRoot && options.mode === 'root') await runOrThrow('chmod', ['-R', 'go-w', '--', rootfs]);
+  await makeDevices(rootfs, options.mode === 'root');
   const placed: Launch['placed'][number][] = [];
   const copied: Launch['copied'][number][] = [];
   const shared: string[] = [];

@@ -42,6 +42,11 @@ async function supervise(): Promise<void> {
   const child = spawn(command, args, { env: launch.env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.on('data', (chunk: Buffer) => log.write('stdout', chunk));
   child.stderr.on('data', (chunk: Buffer) => log.write('stderr', chunk));
+  // Listened to from the beginning: a short container has ended before anything else is done here.
+  const exit = new Promise<number>((resolve) => {
+    child.on('exit', (code, name) => resolve(code ?? 128 + (name === null ? 0 : constants.signals[name])));
+  });
+  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);
@@ -84,9 +89,7 @@ async function supervise(): Promise<void> {
   await writeJson(join(directory, 'state.json'), state);
   process.stdout.write('ready\n');
 
-  const exitCode = await new Promise<number>((resolve) => {
-    child.on('exit', (code, name) => resolve(code ?? 128 + (name === null ? 0 : constants.signals[name])));
-  });
+  const exitCode = await exit;
   const finishedAt = Date.now();
   clearInterval(watch);
   // What the container's first process left behind ends with it, as in a process namespace.
@@ -94,10 +97,7 @@ async function supervise(): Promise<void> {
     killAll();
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await new Promise<void>((resolve) => {
-    if (child.stdout.closed && child.stderr.closed) return resolve();
-    child.on('close', () => resolve());
-  });
+  await closed;
   log.close();
   const exited: Exited = { phase: 'exited', startedAt, finishedAt, exitCode, oomKilled };
   await writeJson(join(directory, 'exit.json'), exited);
