@@ -12,6 +12,7 @@ import type { Logger } from '../observe/log.ts';
 import { createRegistryClient } from '../oci/client.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
+import { hopHeader } from '../registry/handler.ts';
 import { trustedKeys } from '../release/content.ts';
 import { openStore } from '../store/store.ts';
 import { type Attachment, openAttachments } from './attachments.ts';
@@ -167,6 +168,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
         return createRegistryClient({
           baseUrl: `https://${hostPort(source.peer.address, registryPort)}`,
           http,
+          headers: { [hopHeader]: '1' }, // It answers from what it has itself.
         });
     }
   }
