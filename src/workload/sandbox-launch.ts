@@ -169,7 +169,7 @@ export function notIsolated(mode: SandboxMode): string[] {
       ]
     : [
         'users: every container runs as the user who started Sluice',
-        'root file systems: containers may write into theirs, also where they ask for a read-only one',
+        'files: what is read-only is so by permission bits, which the container may change',
         'processes: not limited in number',
         ...both,
       ];

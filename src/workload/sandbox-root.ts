@@ -79,10 +79,18 @@ export async function prepareRoot(inputs: RootInputs): Promise<Launch> {
       }
     }
   }
-  const terminationFile = await fileInRoot(rootfs, spec.terminationPath);
-  await writeFile(terminationFile, '', { mode: 0o666 });
   const workingDirInside = spec.workingDir === '' ? '/' : spec.workingDir;
   const workingDir = await resolveInRoot(rootfs, workingDirInside, { create: true });
+  const terminationFile = await fileInRoot(rootfs, spec.terminationPath);
+  await writeFile(terminationFile, '', { mode: 0o666 });
+  if (options.mode === 'user-namespace') {
+    await lockByMode({
+      rootfs,
+      readOnlyRoot: spec.readOnlyRoot,
+      readable,
+      writable: [...shared, terminationFile],
+    });
+  }
   const env = Object.fromEntries(spec.env.map(({ name, value }) => [name, value]));
   env.PATH ??= pathDefault;
   const argv = await executable(rootfs, workingDirInside, spec.argv, env);
@@ -114,6 +122,18 @@ export async function prepareRoot(inputs: RootInputs): Promise<Launch> {
     terminationFile,
     openFilesMax: options.openFilesMax,
   };
+}
+
+/** Everything belongs to the user as whom the container runs: what is read-only can be so by permission bits alone. */
+async function lockByMode(what: {
+  rootfs: string;
+  readOnlyRoot: boolean;
+  readable: readonly string[];
+  writable: readonly string[];
+}): Promise<void> {
+  const locked = what.readOnlyRoot ? [what.rootfs] : what.readable;
+  if (locked.length > 0) await runOrThrow('chmod', ['-R', 'a-w', '--', ...locked]);
+  if (what.readOnlyRoot) await runOrThrow('chmod', ['-R', 'u+w', '--', ...what.writable]);
 }
 
 async function placeShared(
@@ -184,6 +204,7 @@ export async function reclaim(launch: Launch): Promise<void> {
     const there = await lstat(target).catch(() => undefined);
     if (there === undefined || there.ino !== inode || !(await hasNoLinks(launch.rootfs, target))) continue;
     if (await stat(source).catch(() => undefined)) continue;
+    if (launch.mode === 'user-namespace') await chmod(dirname(target), 0o755);
     await rename(target, source).catch(() => {}); // The Pod's own directory may be gone already.
   }
 }
@@ -215,7 +236,9 @@ async function copyInto(source: string, target: string, group?: number, inode?: 
   ).catch(() => undefined);
   if (directory === undefined) return;
   try {
-    if (inode !== undefined && (await directory.stat()).ino !== inode) return;
+    const { ino, mode: bits } = await directory.stat();
+    if (inode !== undefined && ino !== inode) return;
+    if ((bits & 0o200) === 0) await directory.chmod(bits | 0o200);
     const pinned = `/proc/self/fd/${directory.fd}`;
     const wanted = await readdir(source, { withFileTypes: true });
     for (const name of await readdir(pinned)) {
@@ -243,6 +266,7 @@ async function copyInto(source: string, target: string, group?: number, inode?: 
       }
       await rename(temporary, to);
     }
+    if ((bits & 0o200) === 0) await directory.chmod(bits);
   } finally {
     await directory.close();
   }
