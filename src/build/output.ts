@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fsyncDirectory } from '../durable/file.ts';
@@ -42,8 +42,12 @@ export async function prepareOutput(path: string): Promise<BundleOutput> {
     if (format !== 'directory') await rm(temporary, { recursive: true, force: true });
   };
   if (format === 'directory') {
-    await prepareDirectory(path);
-    return { format, directory: path, scratch, close, finish: () => fsyncDirectory(path) };
+    const isNew = await prepareDirectory(path);
+    const closeDirectory = async () => {
+      await close();
+      if (isNew) await rmdir(path).catch(() => {}); // Nothing was written to it: leave nothing behind.
+    };
+    return { format, directory: path, scratch, close: closeDirectory, finish: () => fsyncDirectory(path) };
   }
   if ((await kindOf(path)) !== 'absent') throw new SluiceError('Conflict', `${path} exists already`);
   if ((await kindOf(dirname(path))) !== 'directory')
@@ -64,18 +68,19 @@ export async function prepareOutput(path: string): Promise<BundleOutput> {
   return { format, directory: temporary, scratch, close, finish };
 }
 
-async function prepareDirectory(path: string): Promise<void> {
+/** Answers whether the directory was made. */
+async function prepareDirectory(path: string): Promise<boolean> {
   const kind = await kindOf(path);
   if (kind === 'other') throw new SluiceError('Conflict', `${path} exists already and is not a directory`);
   if (kind === 'absent') {
     await mkdir(path, { recursive: true });
-    return;
+    return true;
   }
   const names = await readdir(path);
   // An interrupted build leaves `docker` without the hint; it is gone on with.
   const isOurs =
     names.includes(hintFile) || names.includes('docker') || names.every((name) => name === 'lost+found');
-  if (isOurs) return;
+  if (isOurs) return false;
   throw new SluiceError('Conflict', `the directory ${path} holds other files already`, {
     next: 'Give a new or empty directory, or one with bundles to add this one to.',
   });

@@ -1,0 +1,117 @@
+import type { BundleDocument } from '../bundle/document.ts';
+import type { MediaReport } from '../bundle/medium.ts';
+import type { VerifyProblem, VerifyReport } from '../bundle/verify.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { type Format, humanBytes, note, paint, print, printObject, printTable } from './output.ts';
+
+/** Where `bundle verify` and nodes look for the keys they trust. */
+export const trustedKeysDirectory = '/etc/sluice/trusted-keys';
+const exitVerificationFailed = 6;
+
+export interface InspectedBundle {
+  readonly digest: string;
+  /** Undefined: not looked at. */
+  readonly signedBy: { id: string; name: string } | undefined;
+  readonly document: BundleDocument;
+}
+
+/** Shows what one bundle holds. */
+export function showBundle({ digest, document, signedBy }: InspectedBundle, format: Format): void {
+  if (format === 'name') {
+    print(document.name);
+    return;
+  }
+  const { os } = document;
+  const facts: [string, string][] = [
+    ['Name', document.name],
+    ['Digest', digest],
+    [
+      'Signature',
+      signedBy === undefined ? 'not looked at (give --key)' : `by ${signedBy.name} (key ${signedBy.id})`,
+    ],
+    ['Version', `${document.version} for ${document.arch}`],
+    ['Update from', document.previous.join(', ') || 'nothing: for new clusters only'],
+    ['OS image', os === undefined ? 'none: nodes do not reboot into it' : osLine(os)],
+    ['Payload', document.payload],
+  ];
+  for (const [label, value] of facts) print(`${`${label}:`.padEnd(13)}${value}`);
+  print('');
+  const wide = format === 'wide';
+  printTable(
+    ['IMAGE', 'ROLE', 'SIZE', 'DIGEST', 'SOURCE', ...(wide ? ['REPOSITORY'] : [])],
+    document.images.map((image) => [
+      image.name,
+      image.role,
+      humanBytes(image.closureBytes),
+      wide ? image.digest : `${image.digest.slice(0, 19)}…`,
+      image.source,
+      ...(wide ? [`${image.repository}:${image.tag}`] : []),
+    ]),
+  );
+}
+
+function osLine(os: NonNullable<BundleDocument['os']>): string {
+  const facts = [
+    os.version === undefined ? [] : `version ${os.version}`,
+    os.kernel === undefined ? [] : `kernel ${os.kernel}`,
+  ];
+  return [os.tag, ...facts.flat()].join(', ');
+}
+
+/** Shows what a verification found, and sets the exit code. */
+export async function showReport(
+  report: MediaReport,
+  path: string,
+  format: Format,
+  keys: readonly TrustedKey[],
+): Promise<void> {
+  const problems = [...report.bundles.flatMap((bundle) => bundle.problems), ...report.problems];
+  const verified = problems.length === 0;
+  if (!verified) process.exitCode = exitVerificationFailed;
+  if (format === 'json' || format === 'yaml') {
+    const bundles = report.bundles.map((each) => ({
+      name: each.asked,
+      digest: each.bundle?.digest,
+      signedBy: each.bundle?.signedBy,
+      blobs: each.hashed.size,
+      bytes: each.bytes,
+      problems: each.problems,
+    }));
+    return await printObject({ path, verified, bundles, problems: report.problems }, format);
+  }
+  for (const bundle of report.bundles) print(resultLine(bundle));
+  for (const problem of problems) print(problemLine(problem));
+  if (verified) return;
+  note(
+    `error: ${path} is not what was signed: ${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`,
+  );
+  note(`  next: ${nextStep(problems, keys)}`);
+}
+
+function resultLine(report: VerifyReport): string {
+  const { bundle, problems, asked } = report;
+  if (bundle === undefined || problems.length > 0) return `${asked}  ${paint('red', 'FAILED')}`;
+  const { signedBy, document } = bundle;
+  return [
+    `${asked}  ${paint('green', 'verified')}`,
+    `  signed by  ${signedBy.name} (key ${signedBy.id})`,
+    `  digest     ${bundle.digest}`,
+    `  content    ${document.images.length} images, ${report.hashed.size} blobs, ${humanBytes(report.bytes)}, each byte hashed`,
+  ].join('\n');
+}
+
+function problemLine({ image, digest, code, problem }: VerifyProblem): string {
+  const where = digest === undefined || problem.includes(digest) ? '' : ` (${digest})`;
+  const text = problem.startsWith(image) ? problem : `${image}: ${problem}`;
+  return `  ${paint('red', code)}  ${text}${where}`;
+}
+
+function nextStep(problems: readonly VerifyProblem[], keys: readonly TrustedKey[]): string {
+  const codes = new Set(problems.map((each) => each.code));
+  if (keys.length === 0) return `No key is trusted: give --key, or put keys into ${trustedKeysDirectory}.`;
+  if (codes.has('SignatureUntrusted'))
+    return 'Ask its maker for the public key; trust it only if you know them.';
+  if (codes.has('SignatureMissing'))
+    return 'It was never signed, or its signature was removed: ask its maker.';
+  return 'Write the disk again from its source, or use another copy; do not attach this one.';
+}

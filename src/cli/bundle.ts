@@ -1,0 +1,256 @@
+import { Command } from 'commander';
+import type { BuiltBundle } from '../build/bundle.ts';
+import type { BundleRole } from '../bundle/document.ts';
+import type { MediaReport } from '../bundle/medium.ts';
+import { SluiceError } from '../errors/error.ts';
+import type { Media } from '../media/media.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+import { assignments, collect } from './arguments.ts';
+import { type InspectedBundle, showBundle, showReport, trustedKeysDirectory } from './bundle-report.ts';
+import {
+  type Format,
+  formatFlag,
+  formatHelp,
+  humanBytes,
+  note,
+  paint,
+  parseFormat,
+  print,
+  printObject,
+} from './output.ts';
+import { createProgress } from './progress.ts';
+
+export function command(): Command {
+  const root = new Command('bundle').description(
+    'Build, sign, inspect and verify bundles: a release with everything it needs, on a disk.',
+  );
+  root.addCommand(buildCommand());
+  root.addCommand(inspectCommand());
+  root.addCommand(verifyCommand());
+  root.addCommand(keygenCommand());
+  return root;
+}
+
+function buildCommand(): Command {
+  return new Command('build')
+    .description('Build and sign a bundle from a release payload and its images.')
+    .requiredOption('--payload <source>', 'the release payload: oci:DIR:REF or oci-archive:FILE')
+    .option(
+      '--image <name=source>',
+      'an image; NAME is its tag or repository in the payload, or a reference of its own; repeatable',
+      collect,
+      [],
+    )
+    .option(
+      '--role <name=role>',
+      'role of an image outside the payload: operator, catalog, check or additional; repeatable',
+      collect,
+      [],
+    )
+    .option('--os-image <tag>', 'the image that nodes boot, where labels do not tell')
+    .option('--payload-repository <repository>', 'repository by which clusters name the payload')
+    .requiredOption('--key <file>', 'the private key to sign with')
+    .requiredOption('--out <path>', 'a directory, or a file that ends in .iso or .tar')
+    .option(formatFlag, formatHelp)
+    .addHelpText(
+      'after',
+      `
+Images that the payload's own layout holds need no --image. A directory that has bundles already gets one more.
+Nothing is signed before all of it is there.
+
+Examples:
+  sluice bundle build --payload oci:./release:1.1.0 --image web=oci:./images:web --key sluice.key --out /media/usb
+  sluice bundle build --payload oci:./release:1.1.0 --image registry.example/tools/curl:8=oci:./images:curl \\
+      --key sluice.key --out release-1.1.0.iso`,
+    )
+    .action(async (options: BuildOptions) => build(options));
+}
+
+function inspectCommand(): Command {
+  return new Command('inspect')
+    .description('Show what bundles hold. Without --key their signatures are not looked at.')
+    .argument('<bundle>', 'a directory, ISO image or tar archive')
+    .option('--key <file>', 'a public key to trust; repeatable', collect)
+    .option(formatFlag, formatHelp)
+    .addHelpText('after', '\nExample:\n  sluice bundle inspect /media/usb -o yaml')
+    .action(async (path: string, options: { key?: string[]; output?: string }) => inspect(path, options));
+}
+
+function verifyCommand(): Command {
+  return new Command('verify')
+    .description('Verify signature and every byte of every bundle. Ends with 6 where something is wrong.')
+    .argument('<bundle>', 'a directory, ISO image or tar archive')
+    .option(
+      '--key <file>',
+      `a public key to trust; repeatable; default: ${trustedKeysDirectory}/*.pub`,
+      collect,
+      [],
+    )
+    .option(formatFlag, formatHelp)
+    .addHelpText('after', '\nExample:\n  sluice bundle verify /media/usb --key sluice.pub')
+    .action(async (path: string, options: { key?: string[]; output?: string }) => verify(path, options));
+}
+
+function keygenCommand(): Command {
+  return new Command('keygen')
+    .description(
+      'Make a key to sign bundles with: sluice.key (keep it secret) and sluice.pub (give it to clusters).',
+    )
+    .requiredOption('--out <directory>', 'where they are written; existing files are never overwritten')
+    .addHelpText('after', '\nExample:\n  sluice bundle keygen --out ./keys')
+    .action(async (options: { out: string }) => keygen(options.out));
+}
+
+interface BuildOptions {
+  payload: string;
+  image?: string[];
+  role?: string[];
+  osImage?: string;
+  payloadRepository?: string;
+  key: string;
+  out: string;
+  output?: string;
+}
+
+async function build(options: BuildOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { readFile } = await import('node:fs/promises');
+  const { buildBundle } = await import('../build/bundle.ts');
+  const progress = createProgress();
+  const started = Date.now();
+  let moved = 0;
+  const built = await buildBundle({
+    payload: options.payload,
+    images: assignments('--image', options.image ?? []),
+    roles: await readRoles(options.role ?? []),
+    privatePem: await readFile(options.key, 'utf8').catch((cause: unknown) => {
+      throw new SluiceError('NotFound', `the key ${options.key} cannot be read`, {
+        cause,
+        next: 'Make one with: sluice bundle keygen --out DIR',
+      });
+    }),
+    out: options.out,
+    ...(options.osImage === undefined ? {} : { osImage: options.osImage }),
+    ...(options.payloadRepository === undefined ? {} : { payloadRepository: options.payloadRepository }),
+    onProgress: ({ bytesDone, bytesTotal }) => {
+      // Each chunk tells of itself; a terminal needs no more than a few pictures a second.
+      if (Date.now() - moved < 100 && bytesDone < bytesTotal) return;
+      moved = Date.now();
+      const rate = (bytesDone / Math.max(1, moved - started)) * 1000;
+      progress.update([{ label: 'copying', done: bytesDone, total: bytesTotal, rate }]);
+    },
+  });
+  progress.end();
+  await showBuilt(built, options.out, format);
+}
+
+async function readRoles(words: readonly string[]): Promise<Map<string, BundleRole>> {
+  const { bundleRoles } = await import('../bundle/document.ts');
+  const allowed = bundleRoles.filter((role) => role !== 'payload' && role !== 'component');
+  const roles = new Map<string, BundleRole>();
+  for (const [name, word] of assignments('--role', words)) {
+    const role = allowed.find((each) => each === word);
+    if (role === undefined)
+      throw new SluiceError('Usage', `--role ${name}=${word}: use one of ${allowed.join(', ')}`);
+    roles.set(name, role);
+  }
+  return roles;
+}
+
+async function showBuilt(built: BuiltBundle, path: string, format: Format): Promise<void> {
+  const { document, digest } = built;
+  for (const each of built.notes) note(`note: ${each}`);
+  if (format === 'json' || format === 'yaml') return await printObject({ digest, path, document }, format);
+  if (format === 'name') return print(document.name);
+  const bytes = document.images.reduce((sum, image) => sum + image.closureBytes, 0);
+  print(`${document.name} ${paint('green', 'built and signed')}: ${path}`);
+  print(`  digest   ${digest}`);
+  print(`  images   ${document.images.length}, ${humanBytes(bytes)} with what several of them share`);
+  print(`  verify   sluice bundle verify ${path} --key <sluice.pub>`);
+}
+
+async function openPath(path: string): Promise<Media> {
+  const { openMedia } = await import('../media/media.ts');
+  return await openMedia(path);
+}
+
+async function readKeys(files: readonly string[]): Promise<TrustedKey[]> {
+  const { readFile } = await import('node:fs/promises');
+  const { basename } = await import('node:path');
+  const { loadTrustedKeys, parseTrustedKey } = await import('../trust/keys.ts');
+  if (files.length === 0) return await loadTrustedKeys(trustedKeysDirectory);
+  return await Promise.all(
+    files.map(async (file) => {
+      const pem = await readFile(file, 'utf8').catch((cause: unknown) => {
+        throw new SluiceError('NotFound', `the key ${file} cannot be read`, { cause });
+      });
+      return parseTrustedKey(basename(file, '.pub'), pem);
+    }),
+  );
+}
+
+async function inspect(path: string, options: { key?: string[]; output?: string }): Promise<void> {
+  const format = parseFormat(options.output);
+  const media = await openPath(path);
+  try {
+    const { openBundle, readUnverifiedBundle } = await import('../bundle/bundle.ts');
+    const { bundleTags } = await import('../bundle/listing.ts');
+    const keys = options.key === undefined ? undefined : await readKeys(options.key);
+    const bundles: InspectedBundle[] = [];
+    for (const name of await bundleTags(media.content)) {
+      if (keys === undefined) {
+        bundles.push({ ...(await readUnverifiedBundle(media.content, { name })), signedBy: undefined });
+      } else {
+        const { digest, document, signedBy } = await openBundle(media.content, { name }, keys);
+        bundles.push({ digest, document, signedBy });
+      }
+    }
+    if (bundles.length === 0) throw new SluiceError('MediaUnreadable', `${path} carries no release bundle`);
+    if (format === 'json' || format === 'yaml') {
+      return await printObject({ path, format: media.format, bundles }, format);
+    }
+    for (const bundle of bundles) showBundle(bundle, format);
+  } finally {
+    await media.close();
+  }
+}
+
+async function verify(path: string, options: { key?: string[]; output?: string }): Promise<void> {
+  const format = parseFormat(options.output);
+  const keys = await readKeys(options.key ?? []);
+  const progress = createProgress();
+  let report: MediaReport;
+  try {
+    const media = await openPath(path);
+    try {
+      const { verifyMedia } = await import('../bundle/medium.ts');
+      let moved = 0;
+      report = await verifyMedia(media, keys, {
+        onProgress: ({ bytesDone, bytesTotal }) => {
+          if (Date.now() - moved < 100 && bytesDone < bytesTotal) return;
+          moved = Date.now();
+          progress.update([{ label: 'verifying', done: bytesDone, total: bytesTotal }]);
+        },
+      });
+    } finally {
+      await media.close();
+    }
+  } catch (error) {
+    // Media that cannot even be read as such have failed the verification, whatever else is wrong with them.
+    if (!(error instanceof SluiceError) || error.code !== 'MediaUnreadable') throw error;
+    report = {
+      bundles: [],
+      problems: [{ image: path, digest: undefined, code: error.code, problem: error.message }],
+    };
+  }
+  progress.end();
+  await showReport(report, path, format, keys);
+}
+
+async function keygen(directory: string): Promise<void> {
+  const { writeKeys } = await import('../build/keygen.ts');
+  const keys = await writeKeys(directory);
+  print(`${keys.privatePath}  the private key: keep it secret, sign with it`);
+  print(`${keys.publicPath}  the public key: give it to every cluster (key ${keys.key.id})`);
+  print(`fingerprint (SHA-256 of the public key): ${keys.key.fingerprint}`);
+}

@@ -1,0 +1,190 @@
+import { Command } from 'commander';
+import type { Payload } from '../payload/payload.ts';
+import { assignments, collect, collectList } from './arguments.ts';
+import {
+  formatFlag,
+  formatHelp,
+  note,
+  paint,
+  parseFormat,
+  print,
+  printObject,
+  printTable,
+} from './output.ts';
+
+export function command(): Command {
+  const root = new Command('payload').description(
+    'Build and inspect release payloads: the image that says what a release consists of.',
+  );
+  root.addCommand(buildCommand());
+  root.addCommand(inspectCommand());
+  return root;
+}
+
+interface BuildOptions {
+  version: string;
+  previous?: string[];
+  manifests: string[];
+  image?: string[];
+  base?: string;
+  repository?: string;
+  channels?: string[];
+  url?: string;
+  out: string;
+  output?: string;
+}
+
+function buildCommand(): Command {
+  return new Command('build')
+    .description("Build a release payload from operators' manifests, as `oc adm release new` does.")
+    .requiredOption('--version <version>', 'version of the release')
+    .option(
+      '--previous <versions>',
+      'versions from which an update to it is allowed, separated by commas',
+      collectList,
+      [],
+    )
+    .requiredOption(
+      '--manifests <directory>',
+      "one operator's manifests and image-references; repeatable",
+      collect,
+      [],
+    )
+    .option(
+      '--image <tag=source>',
+      'an image of image-references: oci:DIR:REF or oci-archive:FILE; repeatable',
+      collect,
+      [],
+    )
+    .option(
+      '--base <source>',
+      'the image to put the release upon; one with `cp` where the release has checks',
+    )
+    .option('--repository <repository>', 'names images whose operators name only a placeholder')
+    .option('--channels <channels>', 'channels of the update graph, separated by commas', collectList)
+    .option('--url <url>', 'where people read about the release')
+    .requiredOption('--out <target>', 'oci:DIR:REF')
+    .option(formatFlag, formatHelp)
+    .addHelpText(
+      'after',
+      `
+An image is known in the release by the repository that the operator's image-references names for its tag, and
+by the digest of what --image gives. In the manifests every mention of that repository becomes this pull spec, and
+0.0.1-snapshot the version. Files without a run level get 0000_50_<directory>_ before their names.
+
+Example:
+  sluice payload build --version 1.1.0 --previous 1.0.0 --manifests ./cache --manifests ./network \\
+      --image cache-operator=oci:./images:cache --image network-operator=oci:./images:network \\
+      --out oci:./release:1.1.0`,
+    )
+    .action(async (options: BuildOptions) => build(options));
+}
+
+function inspectCommand(): Command {
+  return new Command('inspect')
+    .description('Show what a release payload holds.')
+    .argument('<source>', 'oci:DIR:REF or oci-archive:FILE')
+    .option(formatFlag, formatHelp)
+    .addHelpText('after', '\nExample:\n  sluice payload inspect oci:./release:1.1.0')
+    .action(async (source: string, options: { output?: string }) => inspect(source, options));
+}
+
+async function build(options: BuildOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { tmpdir } = await import('node:os');
+  const { buildPayload } = await import('../build/payload.ts');
+  const { parseLayoutTarget } = await import('../build/target.ts');
+  const built = await buildPayload({
+    version: options.version,
+    previous: options.previous ?? [],
+    manifests: options.manifests,
+    images: assignments('--image', options.image ?? []),
+    channels: options.channels ?? [],
+    out: parseLayoutTarget(options.out),
+    scratch: tmpdir(),
+    ...(options.base === undefined ? {} : { base: options.base }),
+    ...(options.repository === undefined ? {} : { repository: options.repository }),
+    ...(options.url === undefined ? {} : { url: options.url }),
+  });
+  const { digest } = built.descriptor;
+  if (format === 'json' || format === 'yaml') {
+    const images = Object.fromEntries(built.images);
+    return await printObject({ version: built.version, digest, images, files: built.files }, format);
+  }
+  if (format === 'name') return print(digest);
+  print(`payload ${built.version} ${paint('green', 'built')}: ${options.out}`);
+  print(`  digest      ${digest}`);
+  print(`  images      ${built.images.size}`);
+  print(`  manifests   ${built.files.length}`);
+}
+
+async function inspect(source: string, options: { output?: string }): Promise<void> {
+  const format = parseFormat(options.output);
+  const { tmpdir } = await import('node:os');
+  const { createSourceOpener, imageOf, layoutRepository } = await import('../build/source.ts');
+  const { readPayload } = await import('../payload/payload.ts');
+  const opener = createSourceOpener(tmpdir());
+  try {
+    const opened = await opener.open(source);
+    const payload = await readPayload(opened.content, layoutRepository, await imageOf(opened, 'the payload'));
+    if (format === 'json' || format === 'yaml') return await printObject(asObject(payload), format);
+    if (format === 'name') return print(payload.digest);
+    showPayload(payload);
+  } finally {
+    await opener.close();
+  }
+}
+
+function asObject(payload: Payload): object {
+  return {
+    version: payload.version,
+    digest: payload.digest,
+    architecture: payload.architecture,
+    previous: payload.previous,
+    channels: payload.channels,
+    url: payload.url,
+    kubernetesVersion: payload.kubernetesVersion,
+    images: [...payload.images.values()].map(({ tag, reference }) => ({ tag, reference })),
+    manifests: payload.manifests.map(({ file, index, runLevel, component, object }) => ({
+      file,
+      index,
+      runLevel,
+      component,
+      apiVersion: object.apiVersion,
+      kind: object.kind,
+      namespace: object.metadata.namespace,
+      name: object.metadata.name,
+    })),
+    problems: payload.problems,
+  };
+}
+
+function showPayload(payload: Payload): void {
+  const facts: [string, string][] = [
+    ['Version', `${payload.version} for ${payload.architecture}`],
+    ['Digest', payload.digest],
+    ['Update from', payload.previous.join(', ') || 'nothing: for new clusters only'],
+    ['Channels', payload.channels.join(', ') || 'none'],
+    ['Kubernetes', payload.kubernetesVersion ?? 'not said'],
+  ];
+  for (const [label, value] of facts) print(`${`${label}:`.padEnd(13)}${value}`);
+  print('');
+  printTable(
+    ['IMAGE', 'PULL SPEC'],
+    [...payload.images.values()].map((image) => [image.tag, image.reference]),
+  );
+  print('');
+  printTable(
+    ['LEVEL', 'COMPONENT', 'KIND', 'NAME', 'FILE'],
+    payload.manifests.map(({ runLevel, component, object, file }) => [
+      runLevel === undefined ? '-' : String(runLevel).padStart(2, '0'),
+      component ?? '-',
+      object.kind,
+      object.metadata.namespace === undefined
+        ? object.metadata.name
+        : `${object.metadata.namespace}/${object.metadata.name}`,
+      file,
+    ]),
+  );
+  for (const { file, problem } of payload.problems) note(`note: ${file} cannot be used: ${problem}`);
+}
