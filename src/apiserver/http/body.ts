@@ -9,6 +9,14 @@ export const bodyBytesMax = 3 * 1024 * 1024;
 /** Deepest nesting of a body. */
 const depthMax = 128;
 
+/** A body without a type is JSON. */
+const textTypes = ['', 'application/json', 'application/yaml'];
+const patchTypes = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+];
+
 export function mediaType(request: IncomingMessage): string {
   return (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
@@ -25,6 +33,12 @@ export async function readValueBody(request: IncomingMessage): Promise<unknown> 
   if (type === 'application/vnd.kubernetes.protobuf' || type === 'application/cbor') {
     throw unsupportedMediaType(
       `the body of the request was in ${type}: only application/json and application/yaml are read`,
+    );
+  }
+  if (!textTypes.includes(type) && !patchTypes.includes(type)) {
+    throw unsupportedMediaType(
+      'the body of the request was in an unknown format - accepted media types include: ' +
+        'application/json, application/yaml',
     );
   }
   const text = (await readBody(request, bodyBytesMax)).toString('utf8');

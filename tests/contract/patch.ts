@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import {
+  assertFailure,
+  type ContractCase,
+  configMap,
+  configMaps,
+  created,
+  type Environment,
+} from './environment.ts';
+
+const merge = { 'content-type': 'application/merge-patch+json' };
+const json = { 'content-type': 'application/json-patch+json' };
+const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+
+const deployments = (env: Environment) => `/apis/apps/v1/namespaces/${env.namespace}/deployments`;
+
+const deployment = (name: string) => ({
+  metadata: { name },
+  spec: {
+    replicas: 0,
+    selector: { matchLabels: { app: name } },
+    template: {
+      metadata: { labels: { app: name } },
+      spec: {
+        containers: [
+          {
+            name: 'one',
+            image: 'example.com/one@sha256:00',
+            env: [
+              { name: 'A', value: '1' },
+              { name: 'B', value: '2' },
+            ],
+          },
+          { name: 'two', image: 'example.com/two@sha256:00' },
+        ],
+      },
+    },
+  },
+});
+
+export const patchCases: readonly ContractCase[] = [
+  {
+    name: 'a merge patch adds, replaces and removes members (RFC 7396)',
+    async run(env) {
+      await created(env, configMaps(env), configMap(env, 'm', { a: '1', b: '2' }));
+      const answer = await env.request('PATCH', `${configMaps(env)}/m`, {
+        body: { data: { a: null, b: '3', c: '4' } },
+        headers: merge,
+      });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body.data, { b: '3', c: '4' });
+    },
+  },
+  {
+    name: 'a patch with an old resourceVersion is a Conflict',
+    async run(env) {
+      const object = await created(env, configMaps(env), configMap(env, 'old', { a: '1' }));
+      await env.request('PATCH', `${configMaps(env)}/old`, { body: { data: { a: '2' } }, headers: merge });
+      const { resourceVersion } = object.metadata;
+      const answer = await env.request('PATCH', `${configMaps(env)}/old`, {
+        body: { metadata: { resourceVersion }, data: { a: '3' } },
+        headers: merge,
+      });
+      assertFailure(answer, 409, 'Conflict');
+    },
+  },
+  {
+    name: 'a JSON patch applies its operations in order (RFC 6902)',
+    async run(env) {
+      await created(env, configMaps(env), configMap(env, 'j', { a: '1' }));
+      const answer = await env.request('PATCH', `${configMaps(env)}/j`, {
+        body: [
+          { op: 'test', path: '/data/a', value: '1' },
+          { op: 'add', path: '/data/b', value: '2' },
+          { op: 'remove', path: '/data/a' },
+        ],
+        headers: json,
+      });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body.data, { b: '2' });
+    },
+  },
+  {
+    name: 'a JSON patch whose test fails changes nothing',
+    async run(env) {
+      await created(env, configMaps(env), configMap(env, 'jt', { a: '1' }));
+      const answer = await env.request('PATCH', `${configMaps(env)}/jt`, {
+        body: [
+          { op: 'test', path: '/data/a', value: 'other' },
+          { op: 'replace', path: '/data/a', value: '2' },
+        ],
+        headers: json,
+      });
+      assertFailure(answer, 422, 'Invalid');
+      assert.deepEqual((await env.request('GET', `${configMaps(env)}/jt`)).body.data, { a: '1' });
+    },
+  },
+  {
+    name: 'a strategic patch merges containers by name and env by name',
+    async run(env) {
+      await created(env, deployments(env), deployment('s'));
+      const answer = await env.request('PATCH', `${deployments(env)}/s`, {
+        body: {
+          spec: { template: { spec: { containers: [{ name: 'one', env: [{ name: 'B', value: '9' }] }] } } },
+        },
+        headers: strategic,
+      });
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      const [one, two] = answer.body.spec.template.spec.containers;
+      assert.equal(one.image, 'example.com/one@sha256:00');
+      assert.deepEqual(one.env, [
+        { name: 'A', value: '1' },
+        { name: 'B', value: '9' },
+      ]);
+      assert.equal(two.name, 'two');
+    },
+  },
+  {
+    name: 'a strategic patch deletes a member of a list by $patch',
+    async run(env) {
+      await created(env, deployments(env), deployment('sd'));
+      const answer = await env.request('PATCH', `${deployments(env)}/sd`, {
+        body: { spec: { template: { spec: { containers: [{ name: 'two', $patch: 'delete' }] } } } },
+        headers: strategic,
+      });
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      assert.equal(answer.body.spec.template.spec.containers.length, 1);
+    },
+  },
+  {
+    name: 'a strategic patch orders a list by $setElementOrder',
+    async run(env) {
+      await created(env, deployments(env), deployment('so'));
+      const spec = {
+        containers: [{ name: 'zero', image: 'example.com/z@sha256:00' }],
+        '$setElementOrder/containers': [{ name: 'zero' }, { name: 'two' }, { name: 'one' }],
+      };
+      const answer = await env.request('PATCH', `${deployments(env)}/so`, {
+        body: { spec: { template: { spec } } },
+        headers: strategic,
+      });
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      assert.deepEqual(
+        answer.body.spec.template.spec.containers.map((container: { name: string }) => container.name),
+        ['zero', 'two', 'one'],
+      );
+    },
+  },
+  {
+    name: 'a merge patch replaces a whole list',
+    async run(env) {
+      await created(env, deployments(env), deployment('ml'));
+      const containers = [{ name: 'only', image: 'example.com/o@sha256:00' }];
+      const answer = await env.request('PATCH', `${deployments(env)}/ml`, {
+        body: { spec: { template: { spec: { containers } } } },
+        headers: merge,
+      });
+      assert.equal(answer.body.spec.template.spec.containers.length, 1);
+    },
+  },
+  {
+    name: 'a patch of an unknown type is refused',
+    async run(env) {
+      await created(env, configMaps(env), configMap(env, 'u'));
+      const answer = await env.request('PATCH', `${configMaps(env)}/u`, {
+        body: {},
+        headers: { 'content-type': 'text/plain' },
+      });
+      assertFailure(answer, 415, 'UnsupportedMediaType');
+    },
+  },
+  {
+    name: 'server-side apply creates an object',
+    embeddedDiffers: 'server-side apply is not served: it is answered 415',
+    async run(env) {
+      const answer = await env.request('PATCH', `${configMaps(env)}/ssa`, {
+        body: configMap(env, 'ssa', { a: 'b' }),
+        query: { fieldManager: 'contract' },
+        headers: { 'content-type': 'application/apply-patch+yaml' },
+      });
+      assert.equal(answer.status, 201);
+    },
+  },
+  {
+    name: 'a patch of what does not exist is NotFound',
+    async run(env) {
+      const answer = await env.request('PATCH', `${configMaps(env)}/none`, {
+        body: { data: {} },
+        headers: merge,
+      });
+      assertFailure(answer, 404, 'NotFound');
+    },
+  },
+];
