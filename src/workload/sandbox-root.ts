@@ -56,7 +56,7 @@ export async function prepareRoot(inputs: RootInputs): Promise<Launch> {
   }
   // Everything belongs to root; without this /tmp and its like could be written.
   if (spec.readOnlyRoot && options.mode === 'root') await runOrThrow('chmod', ['-R', 'go-w', '--', rootfs]);
-  await makeDevices(rootfs, options.mode === 'root');
+  const plainDevices = await makeDevices(rootfs, options.mode === 'root');
   const placed: Launch['placed'][number][] = [];
   const copied: Launch['copied'][number][] = [];
   const shared: string[] = [];
@@ -88,7 +88,7 @@ export async function prepareRoot(inputs: RootInputs): Promise<Launch> {
       rootfs,
       readOnlyRoot: spec.readOnlyRoot,
       readable,
-      writable: [...shared, terminationFile],
+      writable: [...shared, ...plainDevices, terminationFile],
     });
   }
   const env = Object.fromEntries(spec.env.map(({ name, value }) => [name, value]));
@@ -179,15 +179,20 @@ async function executable(
   return [setter, ...late.map(([name, value]) => `${name}=${value}`), found, ...argv.slice(1)];
 }
 
-async function makeDevices(rootfs: string, asRoot: boolean): Promise<void> {
+/** Resolves to those that could only be files. */
+async function makeDevices(rootfs: string, asRoot: boolean): Promise<string[]> {
+  const plain: string[] = [];
   const directory = await resolveInRoot(rootfs, '/dev', { create: true });
   for (const [name, major, minor] of devices) {
     const path = join(directory, name);
     await rm(path, { recursive: true, force: true });
     if (asRoot && (await run('mknod', ['-m', '666', path, 'c', major, minor])).code === 0) continue;
     // Without the right to make devices, an empty file swallows what is written and has nothing to read.
-    if (name === 'null') await writeFile(path, '', { mode: 0o666 });
+    if (name !== 'null') continue;
+    await writeFile(path, '', { mode: 0o666 });
+    plain.push(path);
   }
+  return plain;
 }
 
 /** A path for a file, its directories made; what stood there is gone. */
