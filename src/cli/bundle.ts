@@ -36,16 +36,14 @@ function buildCommand(): Command {
     .description('Build and sign a bundle from a release payload and its images.')
     .requiredOption('--payload <source>', 'the release payload: oci:DIR:REF or oci-archive:FILE')
     .option(
-      '--image <name=source>',
+      '--image <name=source...>',
       'an image; NAME is its tag or repository in the payload, or a reference of its own; repeatable',
       collect,
-      [],
     )
     .option(
-      '--role <name=role>',
+      '--role <name=role...>',
       'role of an image outside the payload: operator, catalog, check or additional; repeatable',
       collect,
-      [],
     )
     .option('--os-image <tag>', 'the image that nodes boot, where labels do not tell')
     .option('--payload-repository <repository>', 'repository by which clusters name the payload')
@@ -84,7 +82,6 @@ function verifyCommand(): Command {
       '--key <file>',
       `a public key to trust; repeatable; default: ${trustedKeysDirectory}/*.pub`,
       collect,
-      [],
     )
     .option(formatFlag, formatHelp)
     .addHelpText('after', '\nExample:\n  sluice bundle verify /media/usb --key sluice.pub')

@@ -42,19 +42,16 @@ function buildCommand(): Command {
       '--previous <versions>',
       'versions from which an update to it is allowed, separated by commas',
       collectList,
-      [],
     )
     .requiredOption(
-      '--manifests <directory>',
+      '--manifests <directory...>',
       "one operator's manifests and image-references; repeatable",
       collect,
-      [],
     )
     .option(
-      '--image <tag=source>',
+      '--image <tag=source...>',
       'an image of image-references: oci:DIR:REF or oci-archive:FILE; repeatable',
       collect,
-      [],
     )
     .option(
       '--base <source>',

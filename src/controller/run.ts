@@ -80,7 +80,7 @@ async function lead(
   });
   try {
     await Promise.all([
-      runReleaseController(reader('release')),
+      runReleaseController({ ...reader('release'), keys: reader('release').trustedKeys }),
       runPreflightController(reader('preflight')),
       runUpdateController({
         ...reader('update'),

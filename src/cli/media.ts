@@ -1,0 +1,121 @@
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { type ErrorCode, errorTable, SluiceError } from '../errors/error.ts';
+import type { AttachmentAnswer } from '../node/content-routes.ts';
+import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { findNodeSocket, type NodeSocketOptions } from './node-socket.ts';
+import { formatFlag, formatHelp, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+
+type MediaOptions = NodeSocketOptions & ConnectOptions & { readonly output?: string };
+
+/** `sluice media attach|detach|ls`. */
+export function command(): Command {
+  const root = new Command().description('Attach media that carry release bundles to a node of this machine');
+  local(root.command('attach'))
+    .description('Verify media and let the cluster use what is signed on them')
+    .argument('<path>', 'a directory, an ISO image, a tar archive or a disk')
+    .action(attach);
+  local(root.command('detach'))
+    .description('Let media go; copies that need them pause')
+    .argument('<path|bundle>', 'the path that was attached, or a bundle on it')
+    .action(detach);
+  withConnection(root.command('ls').description('Media on every node, refused ones with the reason'))
+    .option(formatFlag, formatHelp)
+    .action(list);
+  root.addHelpText(
+    'after',
+    `
+Nothing is copied by attaching: what is signed by a trusted key can be seen, checked and updated from at once.
+Unsigned or foreign content is refused, listed with its reason, and never served.
+
+Examples:
+  sluice media attach /run/media/SLUICE
+  sluice media attach release-1.1.0.iso --node master-0
+  sluice media ls
+  sluice media detach /run/media/SLUICE`,
+  );
+  return root;
+}
+
+function local(command: Command): Command {
+  return command
+    .option('--node <name>', 'the node of this machine (default: the first)')
+    .option('--dir <dir>', 'the directory of sluice up (default: that of the kubeconfig, /var/lib/sluice/up)')
+    .option('--socket <file>', "the node's socket")
+    .option('--kubeconfig <file>', 'finds the directory of sluice up')
+    .option(formatFlag, formatHelp);
+}
+
+async function attach(path: string, options: MediaOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { askNode } = await import('../node/socket.ts');
+  const answer = (await askNode(findNodeSocket(options), 'POST /v1/media', {
+    path: resolve(path),
+  })) as unknown as AttachmentAnswer;
+  if (format === 'json' || format === 'yaml') await printObject(answer, format);
+  else show(answer);
+  const refused = answer.bundles.filter((each) => !each.verified);
+  if (refused.length < answer.bundles.length) return;
+  const [first] = refused;
+  if (first === undefined || first.verified) return;
+  const code = codeOf(first.reason);
+  throw new SluiceError(code, `${first.name} is refused: ${first.message}`, {
+    next: `${errorTable[code].next} Then attach again; until then it stays listed as refused (sluice media ls).`,
+  });
+}
+
+/** Reasons in status are codes, except where status has a better word. */
+function codeOf(reason: string): ErrorCode {
+  if (reason === 'BundleConflict') return 'Conflict';
+  return reason in errorTable ? (reason as ErrorCode) : 'MediaUnreadable';
+}
+
+function show(answer: AttachmentAnswer): void {
+  note(`${answer.path} (${answer.format}) is attached to ${answer.node}`);
+  for (const bundle of answer.bundles) {
+    if (!bundle.verified) {
+      note(`  ${paint('red', 'refused', process.stderr)}  ${bundle.name}: ${bundle.message}`);
+      continue;
+    }
+    const by = `signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`;
+    print(`${bundle.name}\t${bundle.version}\t${bundle.bundleDigest}`);
+    note(`  ${paint('green', 'verified', process.stderr)} ${bundle.name}, ${by}`);
+    note(`  next: sluice preflight run --to ${bundle.version}, then sluice release add ${bundle.version} --wait`);
+  }
+}
+
+async function detach(what: string, options: MediaOptions): Promise<void> {
+  const { askNode } = await import('../node/socket.ts');
+  // A path is told from a bundle's name by the node, which knows both; a relative path only makes sense here.
+  const media = what.startsWith('ocp-release-bundle-') ? what : resolve(what);
+  const answer = await askNode(findNodeSocket(options), 'DELETE /v1/media', { media });
+  note(`${String(answer.path)} is detached from ${String(answer.node)}`);
+}
+
+async function list(options: MediaOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const client = await connect(options);
+  try {
+    const { items } = await client.list(client.kinds.NodeUpdate);
+    const media = items.flatMap((update) =>
+      (update.status?.media ?? []).map((each) => ({ node: update.metadata.name, ...each })),
+    );
+    if (format === 'json' || format === 'yaml') return await printObject(media, format);
+    if (format === 'name') return print(media.map((each) => each.name).join('\n'));
+    if (media.length === 0) return note('no media are attached to any node');
+    printTable(
+      ['NODE', 'BUNDLE', 'VERSION', 'STATE', 'FORMAT', 'PATH', ...(format === 'wide' ? ['IDENTITY'] : [])],
+      media.map((each) => [
+        each.node,
+        each.name,
+        each.version ?? '',
+        each.verified === true ? 'Verified' : (each.reason ?? 'Refused'),
+        each.format ?? '',
+        each.path ?? '',
+        ...(format === 'wide' ? [each.bundleDigest ?? each.message ?? ''] : []),
+      ]),
+    );
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,126 @@
+import { Command } from 'commander';
+import { SluiceError } from '../errors/error.ts';
+
+interface ServeCommandOptions {
+  readonly store: string;
+  readonly trees?: string;
+  readonly listen: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly clientCa?: string;
+  readonly htpasswd?: string;
+  readonly peerCert?: string;
+  readonly peerKey?: string;
+  readonly peerCa?: string;
+  readonly peerServername: string;
+  readonly trustedKeys: string;
+}
+
+/** `sluice registry serve`. */
+export function command(): Command {
+  const root = new Command().description("Serve a node's store and its verified media");
+  root
+    .command('serve')
+    .description('Serve images to kubelets, other nodes and people: read-only, distribution-spec 1.1')
+    .requiredOption('--store <dir>', 'the store, which holds docker/registry/v2')
+    .option('--trees <file>', 'what to answer from, in order: store, media, peers (the node agent writes it)')
+    .option('--listen <address:port>', 'where to listen', '127.0.0.1:22625')
+    .option('--tls-cert <file>', 'certificate chain, PEM')
+    .option('--tls-key <file>', 'its private key, PEM')
+    .option('--client-ca <file>', 'authorities whose client certificates may read, PEM')
+    .option('--htpasswd <file>', 'users who may read, bcrypt')
+    .option('--peer-cert <file>', "client certificate for other nodes' registries")
+    .option('--peer-key <file>', 'its private key')
+    .option('--peer-ca <file>', 'authorities that signed their certificates')
+    .option('--peer-servername <name>', 'the name in their certificates', 'api-int.sluice.internal')
+    .option('--trusted-keys <dir>', 'public keys of bundles, *.pub', '/etc/sluice/trusted-keys')
+    .action(serveCommand);
+  root.addHelpText(
+    'after',
+    `
+Without --htpasswd and --client-ca everybody may read; that, and plain HTTP, is offered on loopback only.
+Every file is read again when it changes.
+
+Examples:
+  sluice registry serve --store /var/lib/sluice/store
+  sluice registry serve --store /var/lib/sluice/store --listen [::]:22625 \\
+    --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt --htpasswd htpasswd`,
+  );
+  return root;
+}
+
+async function serveCommand(options: ServeCommandOptions): Promise<void> {
+  const { address, port } = parseListen(options.listen);
+  const tls = tlsOf(options);
+  const isLoopback = address === '::1' || address.startsWith('127.');
+  if (
+    !isLoopback &&
+    (tls === undefined || (options.htpasswd === undefined && options.clientCa === undefined))
+  ) {
+    throw new SluiceError(
+      'Usage',
+      `${options.listen} can be reached from outside, without TLS or without a check of who reads`,
+      {
+        next: 'Give --tls-cert and --tls-key, and --htpasswd or --client-ca; or listen on 127.0.0.1.',
+      },
+    );
+  }
+  const [{ serveRegistry }, { createLogger }] = await Promise.all([
+    import('../registry/server.ts'),
+    import('../observe/log.ts'),
+  ]);
+  const logger = createLogger('registry');
+  const server = await serveRegistry({
+    storePath: options.store,
+    address,
+    port,
+    ...(options.trees === undefined ? {} : { treesFile: options.trees }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(options.htpasswd === undefined ? {} : { htpasswdFile: options.htpasswd }),
+    peer: {
+      servername: options.peerServername,
+      ...(options.peerCert === undefined ? {} : { certFile: options.peerCert }),
+      ...(options.peerKey === undefined ? {} : { keyFile: options.peerKey }),
+      ...(options.peerCa === undefined ? {} : { caFile: options.peerCa }),
+    },
+    trustedKeys: options.trustedKeys,
+    logger,
+  });
+  logger.info({ address: server.address, port: server.port }, 'the registry answers');
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+  await server.close(stopGraceMs);
+}
+
+/** Milliseconds that transfers get to end by themselves when the registry is stopped. */
+const stopGraceMs = 2_000;
+
+function tlsOf(options: ServeCommandOptions) {
+  const { tlsCert, tlsKey, clientCa } = options;
+  if (tlsCert === undefined && tlsKey === undefined) {
+    if (clientCa === undefined) return undefined;
+    throw new SluiceError('Usage', '--client-ca needs --tls-cert and --tls-key');
+  }
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new SluiceError('Usage', '--tls-cert and --tls-key are given together');
+  }
+  return {
+    certFile: tlsCert,
+    keyFile: tlsKey,
+    ...(clientCa === undefined ? {} : { clientCaFile: clientCa }),
+  };
+}
+
+/** Reads 'address:port', IPv6 in brackets. Errors: Usage. */
+export function parseListen(text: string): { address: string; port: number } {
+  const [, six, four, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
+  const address = six ?? four;
+  if (address === undefined || Number(port) > 65_535) {
+    throw new SluiceError(
+      'Usage',
+      `"${text}" is no address with a port, as in 127.0.0.1:22625 or [::]:22625`,
+    );
+  }
+  return { address, port: Number(port) };
+}

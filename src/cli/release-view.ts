@@ -1,0 +1,119 @@
+import type { Condition } from '../api/core.ts';
+import type { InternalReleaseImage, NodeUpdate } from '../api/resources.ts';
+import type { KnownBundle } from '../release/content.ts';
+import type { ProgressRow } from './progress.ts';
+
+/** One release as people see it, from what the API says. */
+export interface ReleaseRow {
+  readonly name: string;
+  readonly version: string;
+  readonly image: string;
+  /** One word: Available, Installing, Mounted, Removing, Degraded, Missing. */
+  readonly state: string;
+  readonly heldBy: readonly string[];
+  /** Why it is in use; undefined where it is not, or nobody can tell. */
+  readonly inUse: string | undefined;
+  readonly message: string;
+  /** The disk that brought it is needed no more. */
+  readonly diskFree: boolean;
+}
+
+export interface ReleaseFacts {
+  readonly object: InternalReleaseImage | undefined;
+  readonly bundles: readonly KnownBundle[];
+  readonly inUse: ReadonlyMap<string, string>;
+}
+
+export function releaseRows(facts: ReleaseFacts): ReleaseRow[] {
+  const shown = facts.object?.status?.releases ?? [];
+  const asked = facts.object?.spec.releases.map((each) => each.name) ?? [];
+  const names = new Set([
+    ...asked,
+    ...shown.map((each) => each.name),
+    ...facts.bundles.map((each) => each.name),
+  ]);
+  return [...names].sort(byVersion).map((name) => {
+    const entry = shown.find((each) => each.name === name);
+    const bundle = facts.bundles.find((each) => each.name === name);
+    const is = (type: string) => conditionOf(entry?.conditions, type)?.status === 'True';
+    const available = is('Available');
+    return {
+      name,
+      version: bundle?.version ?? versionOf(name),
+      image: entry?.image ?? '',
+      ...stateOf(entry?.conditions),
+      heldBy: bundle?.heldBy ?? [],
+      inUse: facts.inUse.get(name),
+      diskFree: available && is('Mounted'),
+    };
+  });
+}
+
+function stateOf(conditions: readonly Condition[] | undefined): { state: string; message: string } {
+  const of = (type: string) => conditionOf(conditions, type);
+  const degraded = of('Degraded');
+  const trouble = degraded?.status === 'True' ? `; ${degraded.message}` : '';
+  for (const type of ['Removing', 'Installing'] as const) {
+    const condition = of(type);
+    if (condition?.status === 'True') return { state: type, message: `${condition.message}${trouble}` };
+  }
+  if (of('Available')?.status === 'True') {
+    return { state: trouble === '' ? 'Available' : 'Available, degraded', message: trouble.slice(2) };
+  }
+  if (degraded?.status === 'True') return { state: 'Degraded', message: degraded.message };
+  if (of('Mounted')?.status === 'True') return { state: 'Mounted', message: of('Mounted')?.message ?? '' };
+  return { state: conditions === undefined ? 'Unknown' : 'Missing', message: of('Available')?.message ?? '' };
+}
+
+export function conditionOf(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find((each) => each.type === type);
+}
+
+/** How far each node is with one release. */
+export function progressRows(
+  release: string,
+  updates: readonly NodeUpdate[],
+  nodes: readonly string[],
+): ProgressRow[] {
+  return nodes.map((label) => {
+    const status = updates.find((each) => each.metadata.name === label)?.status;
+    const held = status?.store?.find((each) => each.name === release);
+    if (held !== undefined) {
+      const bytes = held.bytes ?? 0;
+      return { label, done: bytes, total: bytes, state: 'verified' };
+    }
+    const copy = status?.copies?.find((each) => each.release === release);
+    if (copy === undefined) return { label, done: 0, total: 0, state: 'waiting' };
+    const row = { label, done: copy.bytesDone ?? 0, total: copy.bytesTotal ?? 0 };
+    switch (copy.state) {
+      case 'Copying':
+        return copy.rate === undefined ? row : { ...row, rate: copy.rate };
+      case 'Verifying':
+        return { ...row, state: 'verifying' };
+      default:
+        return { ...row, state: `${copy.state?.toLowerCase()}: ${copy.reason ?? ''}` };
+    }
+  });
+}
+
+/**
+ * The full name of what a person wrote: a bundle's name as it is, a version by what is at hand.
+ * Undefined where nothing fits; several where a version stands for more than one architecture.
+ */
+export function matchRelease(text: string, names: readonly string[]): string[] {
+  if (text.startsWith(prefix)) return [text];
+  return names.filter((name) => versionOf(name) === text);
+}
+
+const prefix = 'ocp-release-bundle-';
+
+function versionOf(name: string): string {
+  return name.slice(prefix.length).replace(/-[^-]*$/, '');
+}
+
+function byVersion(left: string, right: string): number {
+  return left.localeCompare(right, 'en', { numeric: true });
+}
