@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { cp, mkdir, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
+import { SluiceError } from '../errors/error.ts';
+import { digestOf } from '../oci/digest.ts';
+import { blobData } from '../store/path.ts';
+import { formatHint, hintFile, parseHint } from './hint.ts';
+import { openMedia } from './media.ts';
+
+let directory: string;
+let release: TestRelease;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sluice-media-'));
+  release = await makeRelease({ version: '1.0.0', dir: directory, key: testKey().pair, blobBytes: 300_000 });
+});
+after(() => rm(directory, { recursive: true }));
+
+test('a directory of media opens with its hint', async () => {
+  const media = await openMedia(release.path);
+  assert.equal(media.format, 'directory');
+  assert.deepEqual(media.hint, { bundles: [{ name: release.name, digest: release.digest }] });
+  assert.deepEqual(await media.content.repositories(), [
+    'openshift/release',
+    'openshift/release-bundles',
+    'openshift/release-images',
+  ]);
+  await media.close();
+});
+
+test('a broken hint keeps no bundle from being found', async () => {
+  const copy = join(directory, 'broken-hint');
+  await cp(release.path, copy, { recursive: true });
+  await writeFile(join(copy, hintFile), '{"formatVersion":1,"bundles":[{}]}');
+  const media = await openMedia(copy);
+  assert.deepEqual(media.hint, { bundles: [] });
+  assert.ok((await media.content.tags('openshift/release-bundles')).includes(release.name));
+  await media.close();
+});
+
+test('what carries no content is refused by what it is', async () => {
+  const empty = join(directory, 'empty');
+  await mkdir(empty);
+  await assert.rejects(openMedia(empty), { code: 'MediaUnreadable', message: /carries no content/ });
+  const text = join(directory, 'text');
+  await writeFile(text, 'x'.repeat(50_000));
+  await assert.rejects(openMedia(text), {
+    code: 'MediaUnreadable',
+    message: /neither an ISO image nor a tar/,
+  });
+  await writeFile(text, '');
+  await assert.rejects(openMedia(text), { code: 'MediaUnreadable' });
+  await assert.rejects(openMedia(join(directory, 'absent')), { code: 'NotFound' });
+});
+
+test('I8 a disk that is pulled out in mid-copy is lost media, and the same disk can be read again', async () => {
+  const disk = join(directory, 'disk');
+  await cp(release.path, disk, { recursive: true });
+  const media = await openMedia(disk);
+  const name = release.document.images.find((each) => each.name === 'web');
+  assert.ok(name);
+  const digest = name.digest;
+  assert.ok(await media.content.manifest(name.repository, digest));
+  await rename(disk, `${disk}.out`);
+  await assert.rejects(media.tree.open(blobData(release.digest)), { code: 'MediaLost' });
+  await assert.rejects(media.tree.list('docker/registry/v2/blobs'), { code: 'MediaLost' });
+  // Another disk in its place is not it, although it has such files.
+  await cp(release.path, disk, { recursive: true });
+  await assert.rejects(media.tree.open('absent'), { code: 'MediaLost' });
+  await rm(disk, { recursive: true });
+  await rename(`${disk}.out`, disk);
+  assert.equal(await media.tree.open('absent'), undefined);
+  const file = await media.tree.open(blobData(digest));
+  assert.ok(file);
+  await file.close();
+  await media.close();
+});
+
+test('I8 a file that becomes shorter while it is read is lost media', async () => {
+  const disk = join(directory, 'shorter');
+  await cp(release.path, disk, { recursive: true });
+  const media = await openMedia(disk);
+  const path = blobData(release.digest);
+  const file = await media.tree.open(path);
+  assert.ok(file);
+  await truncate(join(disk, path), 10);
+  await assert.rejects(file.read(0, file.size), { code: 'MediaLost' });
+  await file.close();
+  await media.close();
+});
+
+test('a hint is read as it was written, and any other text is refused or read, never more', () => {
+  const hint = { bundles: [{ name: 'b', digest: digestOf(Buffer.from('1')) }] };
+  assert.deepEqual(parseHint(formatHint(hint)), hint);
+  fc.assert(
+    fc.property(fc.oneof(fc.json().map(Buffer.from), fc.uint8Array()), (bytes) => {
+      try {
+        parseHint(bytes);
+      } catch (error) {
+        assert.ok(error instanceof SluiceError);
+      }
+    }),
+  );
+});
