@@ -57,7 +57,7 @@ export function serveWatch(engine: Engine, exchange: Exchange): void {
     response.end(`{"type":"ERROR","object":${JSON.stringify(status.body())}}\n`);
     return;
   }
-  if (!open) begin(response);
+  if (!open) open = begin(response);
 }
 
 function begin(response: ServerResponse): true {
