@@ -4,7 +4,16 @@ import { type ErrorCode, errorTable, SluiceError } from '../errors/error.ts';
 import type { AttachmentAnswer } from '../node/content-routes.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { findNodeSocket, type NodeSocketOptions } from './node-socket.ts';
-import { formatFlag, formatHelp, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+import {
+  formatFlag,
+  formatHelp,
+  note,
+  paint,
+  parseFormat,
+  print,
+  printObject,
+  printTable,
+} from './output.ts';
 
 type MediaOptions = NodeSocketOptions & ConnectOptions & { readonly output?: string };
 
@@ -80,7 +89,9 @@ function show(answer: AttachmentAnswer): void {
     const by = `signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`;
     print(`${bundle.name}\t${bundle.version}\t${bundle.bundleDigest}`);
     note(`  ${paint('green', 'verified', process.stderr)} ${bundle.name}, ${by}`);
-    note(`  next: sluice preflight run --to ${bundle.version}, then sluice release add ${bundle.version} --wait`);
+    note(
+      `  next: sluice preflight run --to ${bundle.version}, then sluice release add ${bundle.version} --wait`,
+    );
   }
 }
 

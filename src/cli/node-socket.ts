@@ -27,7 +27,9 @@ export function findNodeSocket(
   if (options.node === undefined && options.dir === undefined && existsSync(hostSocket)) return hostSocket;
   const looked = directories(options, environment);
   for (const directory of looked) {
-    const found = nodesBelow(directory).filter((each) => options.node === undefined || each.node === options.node);
+    const found = nodesBelow(directory).filter(
+      (each) => options.node === undefined || each.node === options.node,
+    );
     if (found[0] !== undefined) return found[0].socket;
   }
   const which = options.node === undefined ? 'no node runs' : `no node ${options.node} runs`;

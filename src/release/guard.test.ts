@@ -79,7 +79,10 @@ test('a release in use cannot be taken out of spec, another can', async () => {
 test('the object cannot be deleted while it holds a release in use', async () => {
   await begin([one, two], used(two));
   const { client } = cluster;
-  await assert.rejects(client.delete(client.kinds.InternalReleaseImage, internalReleaseImage), forbidden(/in use/));
+  await assert.rejects(
+    client.delete(client.kinds.InternalReleaseImage, internalReleaseImage),
+    forbidden(/in use/),
+  );
   await writeInUse(client, used());
   assert.equal(await client.delete(client.kinds.InternalReleaseImage, internalReleaseImage), true);
 });
@@ -90,7 +93,13 @@ test('D8 a digest in use protects the release whose image it is, whatever its na
   const object = await client.get(client.kinds.InternalReleaseImage, internalReleaseImage);
   const image = `api-int.sluice.internal:22625/openshift/release-images@${digest('1')}`;
   const lastTransitionTime = '2026-01-01T00:00:00Z';
-  const condition = { type: 'Available', status: 'True' as const, reason: 'R', message: '', lastTransitionTime };
+  const condition = {
+    type: 'Available',
+    status: 'True' as const,
+    reason: 'R',
+    message: '',
+    lastTransitionTime,
+  };
   await client.updateStatus(client.kinds.InternalReleaseImage, {
     ...object,
     status: {
@@ -113,7 +122,10 @@ test('a missing parameter object denies', async () => {
   await begin([one, two], used());
   const { client } = cluster;
   await client.delete(client.kinds.ConfigMap, inUse, { namespace: machineConfigNamespace });
-  await assert.rejects(setReleases([two]), (error: unknown) => error instanceof ApiError && error.status === 403);
+  await assert.rejects(
+    setReleases([two]),
+    (error: unknown) => error instanceof ApiError && error.status === 403,
+  );
 });
 
 test('a node writes the objects of its own name, and no others', async () => {

@@ -1,0 +1,261 @@
+import { labels, names } from '../api/names.ts';
+import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { findKubeconfig } from '../kube/kubeconfig.ts';
+import { systemClock } from '../observe/clock.ts';
+import { clusterContent, type KnownBundle, knownBundles, trustedKeys } from '../release/content.ts';
+import { freeableBytes } from '../release/freeable.ts';
+import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
+import { humanBytes, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+import { createProgress } from './progress.ts';
+import type { ReleaseOptions } from './release.ts';
+import {
+  conditionOf,
+  matchRelease,
+  progressRows,
+  type ReleaseFacts,
+  type ReleaseRow,
+  releaseRows,
+} from './release-view.ts';
+
+type Options = ReleaseOptions & { readonly timeoutMs: number | undefined };
+
+const lookMs = 500;
+/** Troubles that go by themselves or by a person's hand: worth waiting through. */
+const passing: readonly string[] = [
+  'MediaLost',
+  'Unreachable',
+  'Stalled',
+  'SomeNodesUnavailable',
+  'SomeRegistriesUnavailable',
+];
+
+export async function list(client: KubeClient, _: string | undefined, options: Options): Promise<void> {
+  const format = parseFormat(options.output);
+  const rows = releaseRows(await gather(client));
+  if (format === 'json' || format === 'yaml') return await printObject(rows, format);
+  if (format === 'name') return print(rows.map((row) => row.name).join('\n'));
+  if (rows.length === 0) return note('no node holds a release, and no media are attached');
+  const nodes = await controlPlane(client);
+  const wide = format === 'wide';
+  printTable(
+    ['NAME', 'VERSION', 'STATE', 'NODES', 'IN USE', ...(wide ? ['IMAGE'] : []), 'MESSAGE'],
+    rows.map((row) => [
+      row.name,
+      row.version,
+      paint(colourOf(row.state), row.state),
+      `${row.heldBy.length}/${nodes.length}`,
+      row.inUse === undefined ? '' : 'yes',
+      ...(wide ? [row.image] : []),
+      row.message === '' && row.inUse !== undefined ? row.inUse : row.message,
+    ]),
+  );
+}
+
+function colourOf(state: string): 'green' | 'yellow' | 'red' | 'cyan' {
+  if (state === 'Available') return 'green';
+  if (state === 'Degraded') return 'red';
+  return state === 'Mounted' ? 'cyan' : 'yellow';
+}
+
+export async function add(client: KubeClient, text = '', options: Options): Promise<void> {
+  const facts = await gather(client);
+  const name = resolveName(text, facts);
+  const held = facts.bundles.filter((each) => each.heldBy.length > 0).map((each) => each.name);
+  const asked = await requestRelease(client, name, held);
+  note(asked ? `${name} is asked for` : `${name} was asked for already`);
+  if (options.wait !== true) {
+    return note(`  next: sluice release status ${text}, or add --wait to see it through`);
+  }
+  await untilAvailable(client, name, options.timeoutMs);
+}
+
+/** Shows bars until every node holds it. Errors: what a person must mend; Timeout. */
+async function untilAvailable(
+  client: KubeClient,
+  name: string,
+  timeoutMs: number | undefined,
+): Promise<void> {
+  const progress = createProgress();
+  const endsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+  let said = '';
+  try {
+    for (;;) {
+      const [facts, nodes, updates] = await Promise.all([
+        gather(client),
+        controlPlane(client),
+        client.list(client.kinds.NodeUpdate),
+      ]);
+      const conditions = facts.object?.status?.releases.find((each) => each.name === name)?.conditions;
+      const rows = progressRows(name, updates.items, nodes);
+      progress.update(rows);
+      if (conditionOf(conditions, 'Available')?.status === 'True') {
+        progress.end();
+        return sayAvailable(facts, name, nodes.length);
+      }
+      const trouble = conditionOf(conditions, 'Degraded');
+      const message = trouble?.status === 'True' ? trouble.message : '';
+      const stuck =
+        message !== '' && !rows.some((row) => row.state === undefined || row.state === 'verifying');
+      if (stuck && !passing.includes(trouble?.reason ?? '') && trouble !== undefined) {
+        progress.end();
+        throw new SluiceError(codeOf(trouble.reason), `${name}: ${message}`);
+      }
+      if (stuck && message !== said) {
+        progress.end();
+        note(`${paint('yellow', 'waiting', process.stderr)}: ${message}`);
+        said = message;
+      }
+      if (Date.now() > endsAt) {
+        const stands = conditionOf(conditions, 'Installing')?.message ?? 'nothing is known of it';
+        throw new SluiceError('Timeout', `${name} is not available yet: ${stands}`);
+      }
+      await systemClock.sleep(lookMs);
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+function codeOf(reason: string): ErrorCode {
+  if (reason === 'BundleConflict') return 'Conflict';
+  if (reason === 'ReleaseImageNotAvailable') return 'NotFound';
+  return reason in errorTable ? (reason as ErrorCode) : 'Blocked';
+}
+
+function sayAvailable(facts: ReleaseFacts, name: string, nodes: number): void {
+  const row = releaseRows(facts).find((each) => each.name === name);
+  note(
+    `${name} is ${paint('green', 'available', process.stderr)}: ${nodes} of ${nodes} nodes hold it, every byte verified`,
+  );
+  if (row?.diskFree === true) note('it is safe to remove the disk now');
+  note(`  next: sluice upgrade --to ${row?.version ?? 'VERSION'}`);
+}
+
+export async function remove(client: KubeClient, text = '', options: Options): Promise<void> {
+  const facts = await gather(client);
+  const name = resolveName(text, facts);
+  const bundle = facts.bundles.find((each) => each.name === name && each.heldBy.length > 0);
+  const bytes = bundle === undefined ? undefined : await wouldFree(client, bundle, facts, options);
+  const amount =
+    bytes === undefined ? '' : ` and frees ${humanBytes(bytes)} on each of ${bundle?.heldBy.length} nodes`;
+  if (options.dryRun === true) {
+    const against = await refusal(client, name);
+    if (against !== undefined) throw against;
+    return note(`${name} may go${amount} (nothing was removed)`);
+  }
+  await giveUpRelease(client, name);
+  if (options.wait === false || bundle === undefined) return note(`${name} is given up${amount}`);
+  await untilRemoved(client, name, options.timeoutMs ?? 0);
+  const freed = bytes === undefined ? '' : `, ${humanBytes(bytes)} are freed on each`;
+  note(`${name} is removed from ${bundle.heldBy.length} nodes${freed}`);
+}
+
+async function untilRemoved(client: KubeClient, name: string, timeoutMs: number): Promise<void> {
+  const endsAt = Date.now() + timeoutMs;
+  for (;;) {
+    const left = (await knownBundles(client)).find((each) => each.name === name)?.heldBy ?? [];
+    if (left.length === 0) return;
+    if (Date.now() > endsAt) {
+      throw new SluiceError('Timeout', `${name} is still on ${left.join(', ')}`, {
+        next: `See why: kubectl describe machineconfignode ${left[0]}`,
+      });
+    }
+    await systemClock.sleep(lookMs);
+  }
+}
+
+/** Undefined where it cannot be found out: to remove does not depend on it. */
+async function wouldFree(
+  client: KubeClient,
+  bundle: KnownBundle,
+  facts: ReleaseFacts,
+  options: Options,
+): Promise<number | undefined> {
+  const { tls } = findKubeconfig({
+    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
+    ...(options.context === undefined ? {} : { context: options.context }),
+  });
+  const content = clusterContent(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key });
+  try {
+    const others = facts.bundles.filter((each) => each.heldBy.length > 0 && each.name !== bundle.name);
+    return await freeableBytes(
+      content,
+      await trustedKeys(client),
+      bundle.bundleDigest,
+      others.map((each) => each.bundleDigest),
+    );
+  } catch (error) {
+    note(`what it frees cannot be told: ${messageOf(error)}`);
+    return undefined;
+  } finally {
+    await content.close();
+  }
+}
+
+export async function status(client: KubeClient, text: string | undefined, options: Options): Promise<void> {
+  const format = parseFormat(options.output);
+  const facts = await gather(client);
+  const all = releaseRows(facts);
+  const rows = text === undefined ? all : all.filter((row) => row.name === resolveName(text, facts));
+  if (format === 'json' || format === 'yaml') return await printObject(rows, format);
+  const [nodes, updates] = await Promise.all([controlPlane(client), client.list(client.kinds.NodeUpdate)]);
+  for (const [index, row] of rows.entries()) {
+    if (index > 0) print('');
+    printRelease(row, facts);
+    printTable(
+      ['  NODE', 'STATE', 'DONE', 'OF'],
+      progressRows(row.name, updates.items, nodes).map((each) => [
+        `  ${each.label}`,
+        each.state ?? 'copying',
+        humanBytes(each.done),
+        humanBytes(each.total),
+      ]),
+    );
+    if (row.diskFree) print('  It is safe to remove the disk now.');
+  }
+  if (rows.length === 0) note('no node holds a release, and no media are attached');
+}
+
+function printRelease(row: ReleaseRow, facts: ReleaseFacts): void {
+  print(`${paint('bold', row.name)}  ${paint(colourOf(row.state), row.state)}`);
+  if (row.image !== '') print(`  image   ${row.image}`);
+  if (row.inUse !== undefined) print(`  in use  ${row.inUse}`);
+  const conditions = facts.object?.status?.releases.find((each) => each.name === row.name)?.conditions ?? [];
+  for (const { type, status: value, message } of conditions) {
+    if (value === 'True' || type === 'Available')
+      print(`  ${type}: ${value}${message === '' ? '' : `: ${message}`}`);
+  }
+}
+
+async function gather(client: KubeClient): Promise<ReleaseFacts> {
+  const { internalReleaseImage } = names(client.platform);
+  const [object, bundles, inUse] = await Promise.all([
+    client.tryGet(client.kinds.InternalReleaseImage, internalReleaseImage),
+    knownBundles(client),
+    readInUse(client),
+  ]);
+  return { object, bundles, inUse: inUse?.names ?? new Map() };
+}
+
+async function controlPlane(client: KubeClient): Promise<string[]> {
+  const { items } = await client.list(client.kinds.Node, { labelSelector: labels.controlPlane });
+  return items.map((node) => node.metadata.name).sort();
+}
+
+/** Errors: NotFound with what is at hand; Usage where a version stands for several. */
+function resolveName(text: string, facts: ReleaseFacts): string {
+  const known = releaseRows(facts).map((row) => row.name);
+  const found = matchRelease(text, known);
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  if (found.length > 1) {
+    throw new SluiceError('Usage', `${text} stands for ${found.join(' and ')}`, {
+      next: 'Name one of them in full.',
+    });
+  }
+  const at = known.length === 0 ? 'nothing is at hand' : `at hand: ${known.join(', ')}`;
+  throw new SluiceError('NotFound', `there is no release ${text} (${at})`, {
+    next: 'Attach media that carry it: sluice media attach PATH',
+  });
+}
