@@ -2,12 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import { parse as parseYaml } from 'yaml';
 import { readBody } from '../../http/server.ts';
 import { isRecord, type KubeObject } from '../object.ts';
+import { decodeProtobuf } from '../protobuf/decode.ts';
 import { badRequest, unsupportedMediaType } from '../status.ts';
 
 /** Largest body of a write, as etcd and the real server together allow. */
 export const bodyBytesMax = 3 * 1024 * 1024;
 /** Deepest nesting of a body. */
 const depthMax = 128;
+
+const protobufType = 'application/vnd.kubernetes.protobuf';
 
 /** A body without a type is JSON. */
 const textTypes = ['', 'application/json', 'application/yaml'];
@@ -21,7 +24,7 @@ export function mediaType(request: IncomingMessage): string {
   return (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-/** The object in a request's body (JSON or YAML). @throws 400, 413, 415 */
+/** The object in a request's body (JSON, YAML, or protobuf of the kinds that kubectl sends so). @throws 400, 413, 415 */
 export async function readObjectBody(request: IncomingMessage): Promise<KubeObject> {
   const value = await readValueBody(request);
   if (!isRecord(value)) throw badRequest('the body of the request is no object');
@@ -30,15 +33,11 @@ export async function readObjectBody(request: IncomingMessage): Promise<KubeObje
 
 export async function readValueBody(request: IncomingMessage): Promise<unknown> {
   const type = mediaType(request);
-  if (type === 'application/vnd.kubernetes.protobuf' || type === 'application/cbor') {
-    throw unsupportedMediaType(
-      `the body of the request was in ${type}: only application/json and application/yaml are read`,
-    );
-  }
+  if (type === protobufType) return decodeProtobuf(await readBody(request, bodyBytesMax));
   if (!textTypes.includes(type) && !patchTypes.includes(type)) {
     throw unsupportedMediaType(
       'the body of the request was in an unknown format - accepted media types include: ' +
-        'application/json, application/yaml',
+        `application/json, application/yaml, ${protobufType}`,
     );
   }
   const text = (await readBody(request, bodyBytesMax)).toString('utf8');
@@ -50,13 +49,11 @@ export async function readValueBody(request: IncomingMessage): Promise<unknown> 
 export async function readOptionalBody(
   request: IncomingMessage,
 ): Promise<Record<string, unknown> | undefined> {
-  const text = (await readBody(request, bodyBytesMax)).toString('utf8');
-  if (text === '') return undefined;
   const type = mediaType(request);
-  if (type === 'application/vnd.kubernetes.protobuf') {
-    throw unsupportedMediaType('delete options are read as JSON only');
-  }
-  const value = parseText(text, type);
+  const bytes = await readBody(request, bodyBytesMax);
+  if (bytes.length === 0) return undefined;
+  if (type === protobufType) return decodeProtobuf(bytes);
+  const value = parseText(bytes.toString('utf8'), type);
   if (!isRecord(value)) throw badRequest('the body of the request is no object');
   return value;
 }
