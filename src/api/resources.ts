@@ -149,7 +149,7 @@ export interface ClusterVersionSpecOverride {
 
 /** How the cluster stands, written by what applies the update. */
 export interface ClusterVersionStatus {
-  /** The release that the cluster goes towards, or has reached. */
+  /** A release. In desired, the one that the cluster goes towards or has reached. */
   desired: ClusterVersionStatusDesired;
   /** Releases that were applied, newest first. Long histories are thinned out. */
   history?: ClusterVersionStatusHistory[];
@@ -177,7 +177,7 @@ export interface ClusterVersionStatus {
   conditionalUpdateRisks?: ClusterVersionStatusConditionalUpdateRisk[];
 }
 
-/** The release that the cluster goes towards, or has reached. */
+/** A release. In desired, the one that the cluster goes towards or has reached. */
 export interface ClusterVersionStatusDesired {
   /** Its version. */
   version: string;
@@ -222,7 +222,7 @@ export interface ClusterVersionStatusCapabilities {
 
 /** One release with its risks. */
 export interface ClusterVersionStatusConditionalUpdate {
-  /** The release that the cluster goes towards, or has reached. */
+  /** A release. In desired, the one that the cluster goes towards or has reached. */
   release: ClusterVersionStatusDesired;
   /** What speaks against it. */
   risks: ClusterVersionStatusConditionalUpdateRisk[];

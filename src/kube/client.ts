@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import type { Draft, KubeObject } from '../api/core.ts';
 import { apiVersionOf, type KindRef, type KindTable, kindTable, type Platform } from '../api/kinds.ts';
 import { createDiscovery } from './discovery.ts';
-import { ApiError, isNotFound } from './error.ts';
-import { type PodLogOptions, podLog } from './log.ts';
-import { createTransport, type TransportOptions } from './transport.ts';
+import { isNotFound } from './error.ts';
+import {
+  createToken,
+  type EvictionOptions,
+  type EvictionOutcome,
+  evict,
+  type PodLogOptions,
+  podLog,
+  type TokenOptions,
+} from './subresources.ts';
+import { type CallOptions, createTransport, type TransportOptions } from './transport.ts';
 import { readWatch, type WatchEvent, type WatchOptions } from './watch.ts';
-
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
-}
 
 export interface ListOptions extends CallOptions {
   /** Absent: all namespaces. */
@@ -49,18 +52,6 @@ export interface DeleteOptions extends CallOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
 }
-
-export interface TokenOptions extends CallOptions {
-  readonly audiences?: string[];
-  readonly expirationSeconds?: number;
-  readonly boundObject?: { kind: 'Pod' | 'Secret' | 'Node'; apiVersion: string; name: string; uid?: string };
-}
-
-/** What became of an eviction: `Blocked` while a PodDisruptionBudget forbids it (message in the API's words). */
-export type EvictionOutcome =
-  | { readonly outcome: 'Evicted' }
-  | { readonly outcome: 'Gone' }
-  | { readonly outcome: 'Blocked'; readonly message: string; readonly retryAfterSeconds: number | undefined };
 
 /**
  * One cluster API under one identity. JSON only. Every method rejects with ApiError for an answer that is no
@@ -109,11 +100,7 @@ export interface KubeClient {
     serviceAccount: string,
     options?: TokenOptions,
   ): Promise<{ token: string; expirationTimestamp: string }>;
-  evict(
-    namespace: string,
-    pod: string,
-    options?: CallOptions & { uid?: string; gracePeriodSeconds?: number; dryRun?: boolean },
-  ): Promise<EvictionOutcome>;
+  evict(namespace: string, pod: string, options?: EvictionOptions): Promise<EvictionOutcome>;
   /** The kind of a manifest: from the table without asking, else by discovery; undefined where none serves it. */
   resolveKind(apiVersion: string, kind: string): Promise<KindRef | undefined>;
   /** Whether the API serves the kind now. */
@@ -289,48 +276,10 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     watch: (kind, watch = {}) => readWatch(transport, kind, pathOf(kind, watch.namespace), watch),
     podLog: (namespace, name, log = {}) =>
       podLog(transport, objectPath(kinds.Pod, name, namespace, 'log'), log),
-    async createToken(namespace, serviceAccount, token = {}) {
-      const { audiences, expirationSeconds, boundObject, ...call } = token;
-      const text = await transport.text({
-        ...call,
-        method: 'POST',
-        path: objectPath(kinds.ServiceAccount, serviceAccount, namespace, 'token'),
-        body: {
-          apiVersion: 'authentication.k8s.io/v1',
-          kind: 'TokenRequest',
-          spec: { audiences: audiences ?? [], expirationSeconds, boundObjectRef: boundObject },
-        },
-      });
-      const { status } = JSON.parse(text) as { status: { token: string; expirationTimestamp: string } };
-      return { token: status.token, expirationTimestamp: status.expirationTimestamp };
-    },
-    async evict(namespace, pod, eviction = {}) {
-      const { uid, gracePeriodSeconds, dryRun, ...call } = eviction;
-      try {
-        await transport.text({
-          ...call,
-          method: 'POST',
-          path: objectPath(kinds.Pod, pod, namespace, 'eviction'),
-          query: { dryRun: dryRun === true ? 'All' : undefined },
-          body: {
-            apiVersion: 'policy/v1',
-            kind: 'Eviction',
-            metadata: { name: pod, namespace },
-            deleteOptions: {
-              ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-              ...(uid === undefined ? {} : { preconditions: { uid } }),
-            },
-          },
-        });
-        return { outcome: 'Evicted' };
-      } catch (error) {
-        if (isNotFound(error)) return { outcome: 'Gone' };
-        if (!(error instanceof ApiError) || error.status !== 429) throw error;
-        const { causes, message, retryAfterSeconds } = error;
-        const budget = causes.find((cause) => cause.reason === 'DisruptionBudget');
-        return { outcome: 'Blocked', message: budget?.message ?? message, retryAfterSeconds };
-      }
-    },
+    createToken: (namespace, serviceAccount, token = {}) =>
+      createToken(transport, objectPath(kinds.ServiceAccount, serviceAccount, namespace, 'token'), token),
+    evict: (namespace, name, eviction = {}) =>
+      evict(transport, objectPath(kinds.Pod, name, namespace, 'eviction'), { namespace, name }, eviction),
     resolveKind: discovery.resolve,
     serves: discovery.serves,
     async raw(request) {

@@ -1,4 +1,4 @@
-import type { ConditionStatus } from '../api/core.ts';
+import type { Condition, ConditionStatus } from '../api/core.ts';
 import { rfc3339 } from '../observe/clock.ts';
 
 /** What a condition should say; when it changed is found out. */
@@ -24,7 +24,7 @@ interface AnyCondition {
  * same array when nothing changed, so that `===` tells whether a write is needed.
  * @param nowMs milliseconds since the epoch.
  */
-export function setCondition<C extends AnyCondition>(
+export function setCondition<C extends AnyCondition = Condition>(
   conditions: readonly C[] | undefined,
   update: ConditionUpdate,
   nowMs: number,

@@ -133,7 +133,3 @@ export function isForbidden(error: unknown): boolean {
 export function isInvalid(error: unknown): boolean {
   return error instanceof ApiError && error.status === 422;
 }
-
-export function isTooManyRequests(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 429;
-}

@@ -19,7 +19,14 @@ export interface TransportOptions {
   readonly clock?: Clock;
 }
 
-export interface ApiRequest {
+/** What every call takes. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the answer begins, and between two pieces of it. Default 30 000. */
+  readonly timeoutMs?: number;
+}
+
+export interface ApiRequest extends CallOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Absolute, percent-encoded, without a query. */
   readonly path: string;
@@ -27,9 +34,6 @@ export interface ApiRequest {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
-  readonly signal?: AbortSignal;
-  /** Milliseconds until the answer begins, and between two pieces of it. Default 30 000. */
-  readonly timeoutMs?: number;
   /** Milliseconds between two pieces of the body, where it is another; 0 never. */
   readonly stallTimeoutMs?: number;
 }
