@@ -1,9 +1,47 @@
+import type { KubeObject } from './object.ts';
+import type { Admission } from './policy/admission.ts';
+import type { Served } from './resources.ts';
 import type { Gatekeeper } from './rest/engine.ts';
+import { builtinSchema, defaultBuiltin, nameRuleOf, validateBuiltin } from './schema/builtin.ts';
+import type { FieldError } from './schema/field-error.ts';
+import type { JsonObject } from './schema/json.ts';
+import { validateMetadata, validateMetadataUpdate } from './schema/metadata.ts';
 
-/** Lets everything pass as it is. */
-export const neutralGatekeeper: Gatekeeper = {
-  schema: () => undefined,
-  complete: () => {},
-  problems: () => [],
-  review: () => ({ warnings: [], audit: {} }),
-};
+/** Judges objects by their schemas, by Kubernetes' own rules for built-in kinds, and by admission policies. */
+export function createGatekeeper(admission: () => Admission | undefined): Gatekeeper {
+  return {
+    schema: schemaOf,
+    complete(served, object) {
+      if (served.custom === undefined) defaultBuiltin(served.group, served.kind, json(object));
+    },
+    problems,
+    review: (request) => admission()?.review(request) ?? { warnings: [], audit: {} },
+  };
+}
+
+function schemaOf(served: Served) {
+  if (served.custom === undefined) return builtinSchema(served.group, served.version, served.kind);
+  return undefined;
+}
+
+function problems(served: Served, object: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const name = served.custom === undefined ? nameRuleOf(served.group, served.kind) : undefined;
+  const errors = validateMetadata(json(object), {
+    namespaced: served.namespaced,
+    ...(name === undefined ? {} : { name }),
+  });
+  if (old !== undefined) errors.push(...validateMetadataUpdate(json(object), json(old)));
+  const before = old === undefined ? undefined : json(old);
+  const schemaErrors = schemaOf(served)?.validate(json(object), before) ?? [];
+  errors.push(...schemaErrors);
+  // The rules of a kind read fields by their types, so they only see an object whose types are right.
+  if (served.custom === undefined && schemaErrors.length === 0) {
+    errors.push(...validateBuiltin(served.group, served.kind, json(object), before));
+  }
+  return errors;
+}
+
+/** The same object, in the terms of the schema part of the room. */
+function json(object: KubeObject): JsonObject {
+  return object as unknown as JsonObject;
+}

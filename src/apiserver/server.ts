@@ -7,7 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import { openAuthorizer } from './access.ts';
 import { ensureBootstrap } from './bootstrap.ts';
 import { Definitions } from './definitions.ts';
-import { neutralGatekeeper } from './gatekeeper.ts';
+import { createGatekeeper } from './gatekeeper.ts';
 import { createHandler } from './http/handler.ts';
 import { createKubeletClient } from './http/log.ts';
 import type { Tools } from './http/tools.ts';
@@ -77,7 +77,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
     store,
     watches,
     resources,
-    gatekeeper: neutralGatekeeper,
+    gatekeeper: createGatekeeper(() => undefined),
     clock: options.clock ?? systemClock,
     logger,
   };

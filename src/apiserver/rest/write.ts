@@ -3,7 +3,8 @@ import { rfc3339 } from '../../observe/clock.ts';
 import { equalJson, isRecord, type KubeObject, list } from '../object.ts';
 import type { AdmissionRequest } from '../policy/admission.ts';
 import { hasStatus, keyOf, type Served } from '../resources.ts';
-import { errorBody } from '../schema/field-error.ts';
+import type { CompiledSchema } from '../schema/compile.ts';
+import { errorBody, errorText } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json.ts';
 import { alreadyExists, badRequest, conflict, forbidden, invalid, notFound, StatusError } from '../status.ts';
 import { type Current, currentForWrite, type Engine, type WriteContext, type WriteResult } from './engine.ts';
@@ -255,9 +256,20 @@ function decode(engine: Engine, served: Served, object: KubeObject, context: Wri
     }
     for (const path of unknown) context.warnings.push(`unknown field ${JSON.stringify(path)}`);
     schema.prune(json);
+    if (served.custom === undefined) checkTypes(served, schema, json);
     schema.default(json);
   }
   engine.gatekeeper.complete(served, object);
+}
+
+/** A built-in kind that does not have the types of its fields cannot even be read. @throws 400 */
+function checkTypes(served: Served, schema: CompiledSchema, object: JsonObject): void {
+  const wrong = schema.validate(object).filter((problem) => problem.type === 'FieldValueTypeInvalid');
+  if (wrong.length === 0) return;
+  throw badRequest(
+    `${served.kind} in version ${JSON.stringify(served.version)} cannot be handled as a ${served.kind}: ` +
+      wrong.map(errorText).join(', '),
+  );
 }
 
 function judge(engine: Engine, served: Served, object: KubeObject, old: KubeObject | undefined): void {
