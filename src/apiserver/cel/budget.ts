@@ -22,9 +22,11 @@ export class BudgetExceeded extends Error {
 
 /** Counts down; shared by all expressions of one request where the caller shares it. */
 export class Budget {
+  readonly #steps: number;
   #left: number;
 
   constructor(steps: number = expressionStepsMax) {
+    this.#steps = steps;
     this.#left = steps;
   }
 
@@ -39,7 +41,7 @@ export class Budget {
     this.spend(1 + Math.floor(units / unitsPerStep));
   }
 
-  get exhausted(): boolean {
-    return this.#left <= 0;
+  get spent(): number {
+    return this.#steps - this.#left;
   }
 }

@@ -18,8 +18,8 @@ import { CelError, type CelValue } from './values.ts';
  */
 export interface Expression {
   readonly source: string;
-  /** What is known of the result (`bool`, `string`, …, `dyn`). */
-  readonly resultType: string;
+  /** What is known of the result before evaluation. */
+  readonly typing: Typing;
   /** Which of the declared variables it reads. */
   readonly uses: ReadonlySet<string>;
   /** @throws CelError, or BudgetExceeded. */
@@ -80,7 +80,7 @@ export function compileExpression(
   }
   return {
     source,
-    resultType: typing.name,
+    typing,
     uses,
     evaluate: (values, budget = new Budget(expressionStepsMax)) => {
       try {

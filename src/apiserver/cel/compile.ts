@@ -195,8 +195,13 @@ function select(target: Code, name: string, optional: boolean): Code {
 }
 
 function fieldOf(container: CelValue, name: CelValue): CelValue {
-  if (!(container instanceof CelMap)) throw noOverload();
-  const value = container.get(name);
+  const value =
+    container instanceof CelMap
+      ? container.get(name)
+      : container instanceof Opaque && typeof name === 'string'
+        ? container.field(name)
+        : undefined;
+  if (value === undefined && !(container instanceof CelMap)) throw noOverload();
   if (value === undefined) throw new CelError(`no such key: ${String(name)}`);
   return value;
 }

@@ -1,4 +1,5 @@
 import { type Library, library } from './library.ts';
+import type { Typing } from './typing.ts';
 import { type CelValue, Opaque } from './values.ts';
 
 /** Kubernetes' authorizer library (apiserver, cel/library/authz.go): policies ask whether the requester may do more. */
@@ -16,6 +17,18 @@ export interface AuthorizerCheck {
 
 export type AskAuthorizer = (check: AuthorizerCheck) => { allowed: boolean; reason: string };
 
+/** How `authorizer` is declared: a question to start from, with the request's own resource behind a dot. */
+export const authorizerTyping: Typing = {
+  name: 'kubernetes.authorization.Authorizer',
+  fields: () =>
+    new Map([
+      [
+        'requestResource',
+        { json: 'requestResource', typing: { name: 'kubernetes.authorization.ResourceCheck' } },
+      ],
+    ]),
+};
+
 const names = {
   authorizer: 'kubernetes.authorization.Authorizer',
   path: 'kubernetes.authorization.PathCheck',
@@ -29,16 +42,24 @@ export class AuthorizerValue extends Opaque {
   override readonly typeName: string;
   readonly ask: AskAuthorizer;
   readonly check: Omit<AuthorizerCheck, 'verb'>;
+  readonly #requestResource: Omit<AuthorizerCheck, 'verb'> | undefined;
 
   constructor(
     ask: AskAuthorizer,
     check: Omit<AuthorizerCheck, 'verb'> = {},
     step: keyof typeof names = 'authorizer',
+    requestResource?: Omit<AuthorizerCheck, 'verb'>,
   ) {
     super();
     this.ask = ask;
     this.check = check;
     this.typeName = names[step];
+    this.#requestResource = requestResource;
+  }
+
+  override field(name: string): CelValue | undefined {
+    if (name !== 'requestResource' || this.#requestResource === undefined) return undefined;
+    return new AuthorizerValue(this.ask, this.#requestResource, 'resource');
   }
 
   override equals(other: Opaque): boolean {

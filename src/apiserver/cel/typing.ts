@@ -8,9 +8,7 @@ export interface Typing {
   readonly name: string;
   /** Of a list's items, a map's values, an optional's content; dyn where absent. */
   readonly item?: Typing;
-  /** Of an object with known fields. Names are escaped as Kubernetes escapes them for CEL. */
-  readonly field?: (name: string) => Typing | undefined;
-  /** The JSON name of an escaped field. */
+  /** Of an object: its fields, by names escaped as Kubernetes escapes them for CEL, with their JSON names. */
   readonly fields?: () => ReadonlyMap<string, { readonly json: string; readonly typing: Typing }>;
   readonly listKind?: 'atomic' | 'set' | 'map';
   readonly listKeys?: readonly string[];
@@ -68,7 +66,7 @@ export function toCel(json: JsonValue, typing: Typing = dyn): CelValue {
 function stringToCel(text: string, typing: Typing): CelValue {
   switch (typing.name) {
     case 'timestamp':
-      return parseTimestamp(text) ?? failed(text, 'timestamp');
+      return parseTimestamp(text) ?? parseTimestamp(`${text}T00:00:00Z`) ?? failed(text, 'timestamp');
     case 'duration':
       return parseDuration(text) ?? failed(text, 'duration');
     case 'bytes':

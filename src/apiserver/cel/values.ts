@@ -134,6 +134,11 @@ export class CelType {
 export abstract class Opaque {
   abstract readonly typeName: string;
   abstract equals(other: Opaque): boolean;
+
+  /** What stands behind a dot, where there is anything. */
+  field(_name: string): CelValue | undefined {
+    return undefined;
+  }
 }
 
 /** A literal as cel-js's parser reads it. */

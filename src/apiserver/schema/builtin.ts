@@ -1,21 +1,93 @@
-import type { CompiledSchema } from './compile.ts';
+import { definition, definitionName } from '../schemas/definitions.ts';
+import { builtinDefaults } from './builtin-defaults.ts';
+import { builtinRules } from './builtin-rules.ts';
+import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { FieldError } from './field-error.ts';
-import type { JsonObject } from './json.ts';
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import type { NameRule } from './metadata.ts';
+import { referenceOf } from './node.ts';
+import { dropNulls } from './prune.ts';
+
+const compiled = new Map<string, CompiledSchema | undefined>();
 
 /** The compiled schema of a built-in kind, undefined where it is not in the closed scope. Group '' is core. */
-export declare function builtinSchema(
-  group: string,
-  version: string,
-  kind: string,
-): CompiledSchema | undefined;
+export function builtinSchema(group: string, version: string, kind: string): CompiledSchema | undefined {
+  const id = `${group}/${version}/${kind}`;
+  if (!compiled.has(id)) {
+    const name = definitionName(group, version, kind);
+    compiled.set(id, name === undefined ? undefined : compileDefinition(name));
+  }
+  return compiled.get(id);
+}
+
+function compileDefinition(name: string): CompiledSchema {
+  const resolve = (reference: string) => {
+    const raw = definition(reference);
+    return raw === undefined ? undefined : (adapted(raw) as JsonObject);
+  };
+  const schema = compileSchema({ $ref: `#/components/schemas/${name}` }, { resolve });
+  return {
+    ...schema,
+    prune: (object) => {
+      dropNulls(object, schema.root);
+      return schema.prune(object);
+    },
+    // Defaults of built-in kinds are code in Kubernetes; those in the public OpenAPI are zero values of Go.
+    default: () => {},
+  };
+}
+
+/**
+ * A definition of the public OpenAPI as a structural schema. `required` there means "always written by Go", which an
+ * object of a client need not have; what must be there is in builtin-rules.ts. A place without type takes anything.
+ */
+function adapted(raw: JsonValue, isSchema = true): JsonValue {
+  if (Array.isArray(raw)) return raw.map((item) => adapted(item));
+  if (!isObject(raw)) return raw;
+  const out: JsonObject = {};
+  for (const [name, value] of Object.entries(raw)) {
+    if (isSchema && (name === 'required' || name === 'default' || name === 'description')) continue;
+    out[name] = adapted(value, name !== 'properties');
+  }
+  if (!isSchema || referenceOf(raw) !== undefined) return out;
+  const isOpen =
+    raw.properties === undefined && raw.additionalProperties === undefined && raw.items === undefined;
+  if (isOpen && (raw.type === undefined || raw.type === 'object')) {
+    out['x-kubernetes-preserve-unknown-fields'] = true;
+  }
+  return out;
+}
 
 /** Kubernetes' own defaults of a built-in kind, in place; called after the schema's. Other kinds stay as they are. */
-export declare function defaultBuiltin(group: string, kind: string, object: JsonObject): void;
+export function defaultBuiltin(group: string, kind: string, object: JsonObject): void {
+  builtinDefaults[id(group, kind)]?.(object);
+}
 
 /** Kubernetes' own validation of a built-in kind beyond its schema; with `oldObject` also what must not change. */
-export declare function validateBuiltin(
+export function validateBuiltin(
   group: string,
   kind: string,
   object: JsonObject,
   oldObject?: JsonObject,
-): FieldError[];
+): FieldError[] {
+  const rules = builtinRules[id(group, kind)];
+  return rules === undefined ? [] : [...rules(object, oldObject)];
+}
+
+const nameRules: Readonly<Record<string, NameRule>> = {
+  Namespace: 'dns1123Label',
+  Service: 'dns1035Label',
+  'Role.rbac.authorization.k8s.io': 'pathSegment',
+  'ClusterRole.rbac.authorization.k8s.io': 'pathSegment',
+  'RoleBinding.rbac.authorization.k8s.io': 'pathSegment',
+  'ClusterRoleBinding.rbac.authorization.k8s.io': 'pathSegment',
+};
+
+/** The grammar of the names of a kind. */
+export function nameRuleOf(group: string, kind: string): NameRule {
+  return nameRules[id(group, kind)] ?? 'dns1123Subdomain';
+}
+
+function id(group: string, kind: string): string {
+  return group === '' ? kind : `${kind}.${group}`;
+}

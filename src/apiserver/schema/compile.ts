@@ -1,8 +1,16 @@
-import type { FieldError } from './field-error.ts';
+import { applyDefaults } from './defaults.ts';
+import { type FieldError, type FieldErrorType, invalid } from './field-error.ts';
 import type { JsonObject } from './json.ts';
+import { compileNodes, type SchemaNode } from './node.ts';
+import { listUnknown, pruneUnknown } from './prune.ts';
+import { compileRules } from './rules.ts';
+import { validateValues } from './values.ts';
 
 /** A schema made ready: what an object of one kind and version may hold. All methods are pure but for their argument. */
 export interface CompiledSchema {
+  readonly root: SchemaNode;
+  /** What is wrong with the schema itself: patterns and rules that do not compile, with their place in it. */
+  readonly problems: readonly FieldError[];
   /** Drops what the schema does not name, in place; returns the paths of what was dropped. */
   prune(object: JsonObject): string[];
   /** Fills in the schema's defaults, in place. */
@@ -18,5 +26,32 @@ export interface CompileOptions {
   readonly resolve?: (name: string) => JsonObject | undefined;
 }
 
-/** @throws SluiceError InputInvalid where the schema is no structural schema or a rule does not compile. */
-export declare function compileSchema(openAPIV3Schema: JsonObject, options?: CompileOptions): CompiledSchema;
+/** Errors after which rules are not evaluated: they could not rely on what they read. */
+const blocking = new Set<FieldErrorType>([
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+
+/** Makes a schema ready; never throws, see `problems`. */
+export function compileSchema(openAPIV3Schema: JsonObject, options: CompileOptions = {}): CompiledSchema {
+  const { root, problems } = compileNodes(openAPIV3Schema, options.resolve);
+  const rules = compileRules(root);
+  return {
+    root,
+    problems: [...problems, ...rules.problems],
+    prune: (object) => pruneUnknown(object, root),
+    default: (object) => applyDefaults(object, root),
+    unknownFields: (object) => listUnknown(object, root),
+    validate: (object, oldObject) => {
+      const errors = validateValues(object, root, oldObject);
+      if (!errors.some((error) => blocking.has(error.type))) {
+        return [...errors, ...rules.validate(object, oldObject)];
+      }
+      const unchecked =
+        'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+      return [...errors, invalid('', null, unchecked)];
+    },
+  };
+}

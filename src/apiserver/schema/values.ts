@@ -1,0 +1,294 @@
+import { BudgetExceeded } from '../cel/budget.ts';
+import { equalJson } from '../object.ts';
+import {
+  childPath,
+  duplicate,
+  type FieldError,
+  indexPath,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from './field-error.ts';
+import { hasFormat } from './formats.ts';
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { objectDepthMax, type SchemaNode } from './node.ts';
+import { propertyNode } from './object-meta.ts';
+
+/** Errors listed for one object; more help nobody. */
+export const errorsMax = 100;
+
+/**
+ * Judges values against a schema, in the words of kube-openapi's validation. What an update leaves as it was is not
+ * judged again ("ratcheting", CRDValidationRatcheting): a schema may have become stricter since.
+ */
+export function validateValues(object: JsonObject, root: SchemaNode, oldObject?: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  walk(object, oldObject, root, true, '', 0, errors);
+  return errors.slice(0, errorsMax);
+}
+
+function walk(
+  value: JsonValue,
+  old: JsonValue | undefined,
+  node: SchemaNode,
+  isResource: boolean,
+  path: string,
+  depth: number,
+  errors: FieldError[],
+): void {
+  if (errors.length >= errorsMax) return;
+  if (depth > objectDepthMax) {
+    errors.push(invalid(path, '', `is nested more than ${objectDepthMax} deep`));
+    return;
+  }
+  if (old !== undefined && equalJson(value, old)) return;
+  if (value === null && node.nullable) return;
+  const problem = typeProblem(value, node, path);
+  if (problem !== undefined) {
+    errors.push(problem);
+    return;
+  }
+  errors.push(...scalarProblems(value, node, path));
+  for (const nested of compositionProblems(value, node, path, depth)) errors.push(nested);
+  if (Array.isArray(value)) walkList(value, old, node, path, depth, errors);
+  else if (isObject(value)) walkObject(value, old, node, isResource, path, depth, errors);
+}
+
+function walkList(
+  list: JsonValue[],
+  old: JsonValue | undefined,
+  node: SchemaNode,
+  path: string,
+  depth: number,
+  errors: FieldError[],
+): void {
+  errors.push(...listProblems(list, node, path));
+  const { items } = node;
+  if (items === undefined) return;
+  list.forEach((item, at) => {
+    walk(item, correlated(item, old, node), items, items.embedded, indexPath(path, at), depth + 1, errors);
+  });
+}
+
+function walkObject(
+  object: JsonObject,
+  old: JsonValue | undefined,
+  node: SchemaNode,
+  isResource: boolean,
+  path: string,
+  depth: number,
+  errors: FieldError[],
+): void {
+  const { minProperties, maxProperties } = node.limits;
+  const names = Object.keys(object);
+  if (minProperties !== undefined && names.length < minProperties) {
+    errors.push(
+      invalid(path, names.length, `${bodyPath(path)} should have at least ${minProperties} properties`),
+    );
+  }
+  if (maxProperties !== undefined && names.length > maxProperties) {
+    errors.push(tooMany(path, names.length, maxProperties));
+  }
+  for (const name of node.required) {
+    if (!Object.hasOwn(object, name)) errors.push(required(childPath(path, name)));
+  }
+  for (const name of names) {
+    const property = propertyNode(node, name, isResource);
+    // Metadata is judged by metadata.ts.
+    if (property === undefined || (isResource && name === 'metadata')) continue;
+    const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined;
+    walk(
+      object[name] as JsonValue,
+      before,
+      property,
+      property.embedded,
+      childPath(path, name),
+      depth + 1,
+      errors,
+    );
+  }
+}
+
+/** The item of the old list that stands for the same thing, where the list type tells (map: same keys). */
+export function correlated(
+  item: JsonValue,
+  oldList: JsonValue | undefined,
+  node: SchemaNode,
+): JsonValue | undefined {
+  if (!Array.isArray(oldList) || node.listType !== 'map' || !isObject(item)) return undefined;
+  return oldList.find((other) => isObject(other) && sameKeys(item, other, node));
+}
+
+function sameKeys(a: JsonObject, b: JsonObject, node: SchemaNode): boolean {
+  return node.listKeys.every((key) => equalJson(keyValue(a, key, node), keyValue(b, key, node)));
+}
+
+function keyValue(item: JsonObject, key: string, node: SchemaNode): JsonValue | undefined {
+  return Object.hasOwn(item, key) ? item[key] : node.items?.properties.get(key)?.default;
+}
+
+function typeProblem(value: JsonValue, node: SchemaNode, path: string): FieldError | undefined {
+  const expected = node.intOrString ? ['integer', 'string'] : node.type === undefined ? [] : [node.type];
+  if (expected.length === 0) return undefined;
+  const actual = jsonType(value);
+  if (expected.includes(actual) || (actual === 'integer' && expected.includes('number'))) return undefined;
+  return typeInvalid(
+    path,
+    actual,
+    `${bodyPath(path)} must be of type ${expected.join(',')}: ${JSON.stringify(actual)}`,
+  );
+}
+
+function jsonType(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value;
+}
+
+const bodyPath = (path: string) => `${path} in body`;
+
+function* scalarProblems(value: JsonValue, node: SchemaNode, path: string): Generator<FieldError> {
+  if (node.enum !== undefined && !node.enum.some((allowed) => equalJson(allowed, value))) {
+    yield notSupported(path, value, node.enum);
+  }
+  if (typeof value === 'string') yield* textProblems(value, node, path);
+  if (typeof value === 'number') yield* numberProblems(value, node, path);
+}
+
+function* textProblems(text: string, node: SchemaNode, path: string): Generator<FieldError> {
+  const { minLength, maxLength } = node.limits;
+  if (minLength !== undefined || maxLength !== undefined) {
+    const length = runeCount(text);
+    if (maxLength !== undefined && length > maxLength) yield tooLong(path, maxLength);
+    if (minLength !== undefined && length < minLength) {
+      yield invalid(path, text, `${bodyPath(path)} should be at least ${minLength} chars long`);
+    }
+  }
+  if (node.pattern !== undefined && !matches(node.pattern, text)) {
+    yield invalid(path, text, `${bodyPath(path)} should match '${node.pattern.source}'`);
+  }
+  if (node.format !== undefined && node.type === 'string' && !hasFormat(node.format, text)) {
+    yield typeInvalid(
+      path,
+      text,
+      `${bodyPath(path)} must be of type ${node.format}: ${JSON.stringify(text)}`,
+    );
+  }
+}
+
+/** A pattern that costs more than its budget does not match. */
+function matches(pattern: { test(text: string): boolean }, text: string): boolean {
+  try {
+    return pattern.test(text);
+  } catch (error) {
+    if (error instanceof BudgetExceeded) return false;
+    throw error;
+  }
+}
+
+function runeCount(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function* numberProblems(value: number, node: SchemaNode, path: string): Generator<FieldError> {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = node.limits;
+  if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
+    const relation = exclusiveMinimum ? 'greater than' : 'greater than or equal to';
+    yield invalid(path, value, `${bodyPath(path)} should be ${relation} ${minimum}`);
+  }
+  if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
+    const relation = exclusiveMaximum ? 'less than' : 'less than or equal to';
+    yield invalid(path, value, `${bodyPath(path)} should be ${relation} ${maximum}`);
+  }
+  if (
+    multipleOf !== undefined &&
+    !Number.isInteger(multipleOf < 1 ? value * (1 / multipleOf) : value / multipleOf)
+  ) {
+    yield invalid(path, value, `${bodyPath(path)} should be a multiple of ${multipleOf}`);
+  }
+  const bits = node.format === 'int32' ? 31 : undefined;
+  if (bits !== undefined && (value > 2 ** bits - 1 || value < -(2 ** bits))) {
+    yield invalid(path, value, `${bodyPath(path)} must be of type int32`);
+  }
+}
+
+function* listProblems(list: JsonValue[], node: SchemaNode, path: string): Generator<FieldError> {
+  const { minItems, maxItems } = node.limits;
+  if (maxItems !== undefined && list.length > maxItems) yield tooMany(path, list.length, maxItems);
+  if (minItems !== undefined && list.length < minItems) {
+    yield invalid(path, list.length, `${bodyPath(path)} should have at least ${minItems} items`);
+  }
+  if (node.uniqueItems && repeats(list, canonical).length > 0) {
+    yield invalid(path, '', `${bodyPath(path)} shouldn't contain duplicates`);
+  }
+  if (node.listType === 'set') {
+    for (const at of repeats(list, canonical)) yield duplicate(indexPath(path, at), list[at] as JsonValue);
+  }
+  if (node.listType === 'map') {
+    const keysOf = (item: JsonValue): JsonObject =>
+      Object.fromEntries(
+        node.listKeys.map((key) => [key, isObject(item) ? (keyValue(item, key, node) ?? null) : null]),
+      );
+    for (const at of repeats(list, (item) => canonical(keysOf(item)))) {
+      yield duplicate(indexPath(path, at), keysOf(list[at] as JsonValue));
+    }
+  }
+}
+
+/** Positions of items whose identity stood earlier in the list. */
+function repeats(list: readonly JsonValue[], identity: (item: JsonValue) => string): number[] {
+  const seen = new Set<string>();
+  return list.flatMap((item, at) => {
+    const id = identity(item);
+    if (seen.has(id)) return [at];
+    seen.add(id);
+    return [];
+  });
+}
+
+function canonical(value: JsonValue): string {
+  return JSON.stringify(value, (_key, entry: JsonValue) =>
+    isObject(entry) ? Object.fromEntries(Object.entries(entry).sort(([a], [b]) => (a < b ? -1 : 1))) : entry,
+  );
+}
+
+function compositionProblems(value: JsonValue, node: SchemaNode, path: string, depth: number): FieldError[] {
+  const errors: FieldError[] = [];
+  const problemsOf = (part: SchemaNode): FieldError[] => {
+    const found: FieldError[] = [];
+    walk(value, undefined, part, false, path, depth + 1, found);
+    return found;
+  };
+  const whole = (text: string) => invalid('', '', `${JSON.stringify(path)} must ${text}`);
+  for (const part of node.allOf) errors.push(...problemsOf(part));
+  if (node.allOf.length > 0 && errors.length > 0) errors.push(whole('validate all the schemas (allOf)'));
+  if (node.anyOf.length > 0) {
+    const tried = node.anyOf.map(problemsOf);
+    if (tried.every((found) => found.length > 0)) {
+      errors.push(whole('validate at least one schema (anyOf)'), ...shortest(tried));
+    }
+  }
+  if (node.oneOf.length > 0) {
+    const tried = node.oneOf.map(problemsOf);
+    const valid = tried.filter((found) => found.length === 0).length;
+    if (valid === 0) {
+      errors.push(whole('validate one and only one schema (oneOf). Found none valid'), ...shortest(tried));
+    } else if (valid > 1) {
+      errors.push(whole(`validate one and only one schema (oneOf). Found ${valid} valid alternatives`));
+    }
+  }
+  if (node.not !== undefined && problemsOf(node.not).length === 0) {
+    errors.push(whole('not validate the schema (not)'));
+  }
+  return errors;
+}
+
+function shortest(lists: readonly FieldError[][]): FieldError[] {
+  return lists.reduce((best, list) => (list.length < best.length ? list : best));
+}
