@@ -136,7 +136,9 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
       const result = await podman.run(args, { timeoutMs: startTimeoutMs });
       if (result.code === 0) return result.stdout.trim();
       await podman.run(['rm', '--force', '--ignore', name]);
-      throw new SluiceError('CommandFailed', podmanSays(result));
+      // podman-run(1), "Exit Status": 126 and 127 are the container's own, 125 is podman's.
+      const own = result.code === 126 || result.code === 127;
+      throw new SluiceError(own ? 'InputInvalid' : 'CommandFailed', podmanSays(result));
     },
     async list() {
       const rows = await ps(podman);

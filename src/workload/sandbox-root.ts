@@ -63,6 +63,7 @@ export async function prepareRoot(inputs: RootInputs): Promise<Launch> {
   const readable: string[] = [];
   for (const mount of [...spec.mounts].sort((a, b) => a.target.length - b.target.length)) {
     const target = await resolveInRoot(rootfs, mount.target, { create: true });
+    if (target === rootfs) throw new SluiceError('InputInvalid', 'a volume cannot be the root directory');
     await rm(target, { recursive: true, force: true });
     if (mount.shared) {
       await placeShared(mount, target, placed);
@@ -133,7 +134,7 @@ async function lockByMode(what: {
 }): Promise<void> {
   const locked = what.readOnlyRoot ? [what.rootfs] : what.readable;
   if (locked.length > 0) await runOrThrow('chmod', ['-R', 'a-w', '--', ...locked]);
-  if (what.readOnlyRoot) await runOrThrow('chmod', ['-R', 'u+w', '--', ...what.writable]);
+  await runOrThrow('chmod', ['-R', 'u+w', '--', ...what.writable]);
 }
 
 async function placeShared(
