@@ -4,7 +4,7 @@ import { SluiceError } from '../errors/error.ts';
 // it need no change: pull specs of the source become pull specs by digest, and `0.0.1-snapshot` the version.
 
 /** In manifests: replaced by the version of the release, or with `-<component>` by that component's. */
-const snapshot = /(?<!\w)0\.0\.1-snapshot(?:-([a-z0-9-]*))?(?!\w)/g;
+const snapshot = /(?<![\w.])0\.0\.1-snapshot(?:-([a-z0-9-]*))?(?!\w)/g;
 /** Hosts by which operators say that a name means nothing outside the build. */
 const placeholderHost = /^placeholder\.url\.oc\.will\.replace\.this[./:]/;
 

@@ -28,7 +28,6 @@ export function parseYamlDocuments(bytes: Uint8Array, where: string): unknown[] 
   const text = Buffer.from(bytes).toString('utf8');
   // A JSON file is YAML too, but the real parser of JSON is many times faster, and stricter.
   if (/^\s*\{\s*["}]/.test(text)) return [checkValue(parseStrictJson(bytes, where), where)];
-  checkNesting(text, where);
   const values: unknown[] = [];
   for (const document of readDocuments(text, where)) {
     const error = document.errors[0];
@@ -64,12 +63,6 @@ function readDocuments(text: string, where: string) {
 
 function formatOf(tag: object): unknown {
   return 'format' in tag ? tag.format : undefined;
-}
-
-/** Flow collections inside each other would take the parser's stack before any limit of the result is looked at. */
-function checkNesting(text: string, where: string): void {
-  const opened = /[[{]{65,}|(?:[[{]\s*){65,}/.test(text);
-  if (opened) throw new SluiceError('InputTooLarge', `${where} is nested deeper than ${depthMax}`);
 }
 
 /** Holds a value to what JSON can carry, and to a depth. */

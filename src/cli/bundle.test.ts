@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { makeRelease, type TestRelease } from '../../tests/bundles.ts';
+import { needs, repository } from '../../tests/tier.ts';
+import { type RunResult, run } from '../process/run.ts';
+import { blobData } from '../store/path.ts';
+
+let directory: string;
+let release: TestRelease;
+let keys: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sluice-cli-bundle-'));
+  keys = join(directory, 'keys');
+  const made = await sluice('bundle', 'keygen', '--out', keys);
+  assert.equal(made.code, 0, made.stderr);
+  const privatePem = await readFile(join(keys, 'sluice.key'), 'utf8');
+  const publicPem = await readFile(join(keys, 'sluice.pub'), 'utf8');
+  release = await makeRelease({
+    version: '1.1.0',
+    previous: ['1.0.0'],
+    dir: directory,
+    key: { privatePem, publicPem },
+  });
+});
+after(() => rm(directory, { recursive: true }));
+
+async function sluice(...args: string[]): Promise<RunResult> {
+  return await run(join(repository, 'sluice'), args, { env: { ...process.env, NO_COLOR: '1' } });
+}
+
+test('keygen writes a secret key and never overwrites', async () => {
+  assert.equal((await stat(join(keys, 'sluice.key'))).mode & 0o777, 0o600);
+  assert.match(await readFile(join(keys, 'sluice.key'), 'utf8'), /^-----BEGIN PRIVATE KEY-----/);
+  const again = await sluice('bundle', 'keygen', '--out', keys);
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /never overwritten/);
+});
+
+test('build, inspect and verify of a bundle on the command line', async () => {
+  const web = release.sources.get('web') ?? '';
+  const out = join(directory, 'built');
+  const key = join(keys, 'sluice.key');
+  const args = ['--payload', release.payloadSource, '--image', `web=${web}`, '--key', key, '--out', out];
+  const built = await sluice('bundle', 'build', ...args, '-o', 'json');
+  assert.equal(built.code, 0, built.stderr);
+  assert.equal(JSON.parse(built.stdout).digest, release.digest);
+
+  const verified = await sluice('bundle', 'verify', out, '--key', join(keys, 'sluice.pub'));
+  assert.equal(verified.code, 0, verified.stderr);
+  assert.match(verified.stdout, /ocp-release-bundle-1\.1\.0-x86_64 {2}verified/);
+  assert.match(verified.stdout, /signed by {2}sluice \(key [0-9a-f]{16}\)/);
+
+  const shown = await sluice('bundle', 'inspect', out);
+  assert.match(shown.stdout, /Signature: +not looked at/);
+  assert.match(shown.stdout, /^web +component/m);
+  const yaml = await sluice('bundle', 'inspect', out, '--key', join(keys, 'sluice.pub'), '-o', 'yaml');
+  assert.match(yaml.stdout, /version: 1\.1\.0/);
+});
+
+test('one flipped bit: exit 6, the image and the digest are named', async () => {
+  const web = release.document.images.find((each) => each.name === 'web');
+  const manifest = JSON.parse(
+    await readFile(join(release.path, blobData(web?.digest ?? release.digest)), 'utf8'),
+  );
+  const layer = manifest.layers[0].digest;
+  const path = join(release.path, blobData(layer));
+  const good = await readFile(path);
+  const bytes = Buffer.from(good);
+  bytes[100] = (bytes[100] ?? 0) ^ 0x10;
+  await writeFile(path, bytes);
+  const text = await sluice('bundle', 'verify', release.path, '--key', join(keys, 'sluice.pub'));
+  const json = await sluice(
+    'bundle',
+    'verify',
+    release.path,
+    '--key',
+    join(keys, 'sluice.pub'),
+    '-o',
+    'json',
+  );
+  await writeFile(path, good);
+  assert.equal(text.code, 6);
+  assert.match(text.stdout, /FAILED/);
+  assert.match(text.stdout, new RegExp(`web: .*${layer}`));
+  assert.equal(json.code, 6);
+  const report = JSON.parse(json.stdout);
+  assert.equal(report.verified, false);
+  assert.deepEqual(
+    [report.bundles[0].problems[0].image, report.bundles[0].problems[0].digest],
+    ['web', layer],
+  );
+});
+
+test('foreign and missing keys: exit 6, and what to do', async () => {
+  await sluice('bundle', 'keygen', '--out', join(directory, 'foreign'));
+  const foreign = await sluice(
+    'bundle',
+    'verify',
+    release.path,
+    '--key',
+    join(directory, 'foreign', 'sluice.pub'),
+  );
+  assert.equal(foreign.code, 6);
+  assert.match(
+    foreign.stdout,
+    /SignatureUntrusted .*signed by key [0-9a-f]{16}, which is not trusted; trusted: sluice/,
+  );
+  assert.match(foreign.stderr, /next: Ask its maker/);
+  const inspected = await sluice(
+    'bundle',
+    'inspect',
+    release.path,
+    '--key',
+    join(directory, 'foreign', 'sluice.pub'),
+  );
+  assert.equal(inspected.code, 6);
+});
+
+test('media that cannot be read as such: exit 6; what is not there: exit 1', async () => {
+  const rubbish = join(directory, 'rubbish.iso');
+  await writeFile(rubbish, 'x'.repeat(100_000));
+  assert.equal((await sluice('bundle', 'verify', rubbish, '--key', join(keys, 'sluice.pub'))).code, 6);
+  const absent = await sluice(
+    'bundle',
+    'verify',
+    join(directory, 'absent'),
+    '--key',
+    join(keys, 'sluice.pub'),
+  );
+  assert.equal(absent.code, 1);
+  assert.match(absent.stderr, /does not exist/);
+});
+
+test('wrong words: exit 2', async () => {
+  for (const args of [
+    ['bundle', 'build', '--payload', 'x', '--key', join(keys, 'sluice.key'), '--out', join(directory, 'no')],
+    [
+      'bundle',
+      'build',
+      '--payload',
+      'oci:x',
+      '--image',
+      'web',
+      '--key',
+      join(keys, 'sluice.key'),
+      '--out',
+      'no',
+    ],
+    ['bundle', 'verify'],
+    ['payload', 'build', '--version', '1.0', '--manifests', directory, '--out', 'oci:x:y'],
+  ]) {
+    const result = await sluice(...args);
+    assert.equal(result.code, 2, `${args.join(' ')}: ${result.stderr}`);
+  }
+});
+
+test('a payload is built and inspected on the command line', async () => {
+  const args = [
+    '--version',
+    '1.2.0',
+    '--previous',
+    '1.1.0,1.1.1',
+    '--manifests',
+    join(directory, 'manifests-1.1.0', 'web'),
+  ];
+  const target = `oci:${join(directory, 'cli-payload')}:1.2.0`;
+  const image = `web=${release.sources.get('web')}`;
+  const built = await sluice('payload', 'build', ...args, '--image', image, '--out', target);
+  assert.equal(built.code, 0, built.stderr);
+  const shown = await sluice('payload', 'inspect', target);
+  assert.match(shown.stdout, /Update from: 1\.1\.0, 1\.1\.1/);
+  assert.match(shown.stdout, /^50 +web +Namespace +web +0000_50_web_namespace\.yaml$/m);
+  const json = JSON.parse((await sluice('payload', 'inspect', target, '-o', 'json')).stdout);
+  assert.equal(json.images[0].tag, 'web');
+});
+
+test('an ISO image is written and verified', needs('xorriso'), async () => {
+  const out = join(directory, 'release.iso');
+  const image = `web=${release.sources.get('web')}`;
+  const key = join(keys, 'sluice.key');
+  const built = await sluice(
+    'bundle',
+    'build',
+    '--payload',
+    release.payloadSource,
+    '--image',
+    image,
+    '--key',
+    key,
+    '--out',
+    out,
+  );
+  assert.equal(built.code, 0, built.stderr);
+  const verified = await sluice('bundle', 'verify', out, '--key', join(keys, 'sluice.pub'));
+  assert.equal(verified.code, 0, verified.stdout);
+});
