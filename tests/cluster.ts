@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { renderCrds } from '../src/api/crds.ts';
-import { kubeconfigOf, serverNames } from '../src/apiserver/pki.ts';
+import { ensureServiceAccountKey, kubeconfigOf, serverNames } from '../src/apiserver/pki.ts';
 import { type Manifest, startApiServer } from '../src/apiserver/server.ts';
 import { writeJson } from '../src/durable/file.ts';
 import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
@@ -50,6 +50,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     ipAddresses: ['127.0.0.1'],
     usage: 'both',
   });
+  const serviceAccountKeyPem = await ensureServiceAccountKey(dir);
   const start = (port: number) =>
     startApiServer({
       dataDir: join(dir, 'apiserver'),
@@ -57,6 +58,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       port,
       tls: { cert: server.certPem, key: server.keyPem },
       clientCaPem: caPem,
+      serviceAccountKeyPem,
       kubeletClient: { cert: server.certPem, key: server.keyPem, ca: caPem },
       crds: [...renderCrds('standalone'), ...(options.crds ?? [])],
       bootstrap: options.bootstrap ?? [],

@@ -1,3 +1,4 @@
+import { bootstrapRoles } from './bootstrap-roles.ts';
 import { serverContext } from './definitions.ts';
 import { equalJson, type KubeObject } from './object.ts';
 import type { Engine } from './rest/engine.ts';
@@ -7,7 +8,7 @@ import { createObject, updateObject } from './rest/write.ts';
 /** Namespaces that every cluster has. */
 export const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
 
-/** Makes sure that the system's namespaces, these definitions and these objects are there. */
+/** Makes sure that the system's namespaces and roles, these definitions and these objects are there. */
 export async function ensureBootstrap(
   engine: Engine,
   crds: readonly KubeObject[],
@@ -19,6 +20,7 @@ export async function ensureBootstrap(
     metadata: { name },
   }));
   for (const namespace of namespaces) await ensureCreated(engine, namespace);
+  for (const role of bootstrapRoles) await ensureCreated(engine, role);
   for (const crd of crds) await ensureSpec(engine, crd);
   for (const object of objects) await ensureCreated(engine, object);
 }

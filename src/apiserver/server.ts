@@ -4,7 +4,7 @@ import { hostPort } from '../http/client.ts';
 import { serve } from '../http/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { openAuthorizer } from './access.ts';
+import { createAccess, createTokens, tokenIssuer } from './access.ts';
 import { ensureBootstrap } from './bootstrap.ts';
 import { Definitions } from './definitions.ts';
 import { createGatekeeper } from './gatekeeper.ts';
@@ -21,9 +21,6 @@ import { WatchHub } from './store/watch-hub.ts';
 const bookmarkIntervalMs = 30_000;
 /** Milliseconds between compactions; what is older than one of them can no longer be listed or watched from. */
 const compactionIntervalMs = 5 * 60_000;
-
-/** Who issues ServiceAccount tokens, and for whom where a request names nobody. */
-const issuer = 'https://kubernetes.default.svc';
 
 /** An object as a file or another room gives it. */
 export interface Manifest {
@@ -87,10 +84,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   await definitions.settled();
   const open = new Set<ServerResponse>();
   const kubelets = createKubeletClient(options.kubeletClient);
+  const keyPem = options.serviceAccountKeyPem;
   const tools: Tools = {
-    authorizer: openAuthorizer,
-    tokens: undefined,
-    audiences: [issuer],
+    authorizer: createAccess(engine),
+    tokens: keyPem === undefined ? undefined : await createTokens(engine, keyPem),
+    audiences: [tokenIssuer],
     loopbackToken: options.loopbackToken,
     kubelets,
   };

@@ -1,5 +1,6 @@
 import { after, describe, test } from 'node:test';
 import { startTestCluster } from '../cluster.ts';
+import { accessCases } from './access.ts';
 import { crudCases } from './crud.ts';
 import { customCases } from './custom.ts';
 import { discoveryCases } from './discovery.ts';
@@ -17,6 +18,7 @@ const subjects: readonly [subject: string, cases: readonly ContractCase[]][] = [
   ['lifecycle', lifecycleCases],
   ['custom kinds', customCases],
   ['discovery and tables', discoveryCases],
+  ['identities and rights', accessCases],
 ];
 
 function runCases(engine: ContractEngine): void {

@@ -46,7 +46,7 @@ async function answer(
 ): Promise<void> {
   const info = readRequestInfo(request);
   if (info.kind === 'path' && isPublicPath(info.path)) {
-    servePath(engine, request, response, info);
+    servePath(engine, tools, request, response, info);
     return;
   }
   const asking = await authenticate(request, tools);
@@ -54,7 +54,7 @@ async function answer(
   const user = impersonate(request, asking, tools.authorizer);
   authorize(tools.authorizer, user, info);
   if (info.kind === 'path') {
-    servePath(engine, request, response, info);
+    servePath(engine, tools, request, response, info);
     return;
   }
   await serveResource(engine, tools, openExchange(engine, request, response, info, user));

@@ -5,6 +5,7 @@ import { methodNotAllowed, pathNotFound } from '../status.ts';
 import { versionInfo } from '../version.ts';
 import type { PathRequest } from './request.ts';
 import { negotiate, sendJson } from './respond.ts';
+import type { Tools } from './tools.ts';
 
 /** Paths that anyone may read. */
 const publicPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
@@ -16,6 +17,7 @@ export function isPublicPath(path: string): boolean {
 /** Answers a path that names no resource. @throws 404, 405 */
 export function servePath(
   engine: Engine,
+  tools: Tools,
   request: IncomingMessage,
   response: ServerResponse,
   info: PathRequest,
@@ -27,9 +29,29 @@ export function servePath(
     response.end('ok');
     return;
   }
+  const issuer = tokenIssuerDocument(tools, path);
+  if (issuer !== undefined) {
+    sendJson(response, 200, JSON.stringify(issuer));
+    return;
+  }
   const document = path === '/version' ? versionInfo : discoveryOf(engine, request, response, path);
   if (document === undefined) throw pathNotFound();
   if (document !== 'sent') sendJson(response, 200, JSON.stringify(document));
+}
+
+/** What others need to verify ServiceAccount tokens (OpenID Connect Discovery 1.0). */
+function tokenIssuerDocument({ tokens, audiences }: Tools, path: string): unknown {
+  if (tokens === undefined) return undefined;
+  if (path === '/openid/v1/jwks') return tokens.jwks;
+  if (path !== '/.well-known/openid-configuration') return undefined;
+  const [issuer] = audiences;
+  return {
+    issuer,
+    jwks_uri: `${issuer}/openid/v1/jwks`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+  };
 }
 
 function discoveryOf(

@@ -27,6 +27,8 @@ export async function review(
       return answered({ userInfo: userStatus(user) });
     case 'SelfSubjectAccessReview':
       return answered(access(tools, user, spec));
+    case 'SelfSubjectRulesReview':
+      return answered(rulesStatus(tools, user, String(spec.namespace ?? '')));
     case 'SubjectAccessReview':
       return answered(access(tools, subjectOf(spec), spec));
     case 'LocalSubjectAccessReview':
@@ -39,6 +41,26 @@ export async function review(
     default:
       throw badRequest(`${kind} cannot be answered`);
   }
+}
+
+function rulesStatus(tools: ReviewTools, user: UserInfo, namespace: string): unknown {
+  if (namespace === '') throw badRequest('no namespace on request');
+  const rules = tools.authorizer.rulesFor(user, namespace);
+  const named = (names: readonly string[]) => (names.length === 0 ? {} : { resourceNames: names });
+  return {
+    resourceRules: rules
+      .filter((rule) => rule.nonResourceURLs.length === 0)
+      .map(({ verbs, apiGroups, resources, resourceNames }) => ({
+        verbs,
+        apiGroups,
+        resources,
+        ...named(resourceNames),
+      })),
+    nonResourceRules: rules
+      .filter((rule) => rule.nonResourceURLs.length > 0)
+      .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
+    incomplete: false,
+  };
 }
 
 function subjectOf(spec: Record<string, unknown>): UserInfo {
