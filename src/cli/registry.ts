@@ -50,6 +50,10 @@ Examples:
 }
 
 async function serveCommand(options: ServeCommandOptions): Promise<void> {
+  const { parseListen } = await import('../http/listen.ts');
+  const { followParent, terminationSignal } = await import('../process/parent.ts');
+  followParent();
+  const signal = terminationSignal();
   const { address, port } = parseListen(options.listen);
   const tls = tlsOf(options);
   const isLoopback = address === '::1' || address.startsWith('127.');
@@ -87,9 +91,8 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     logger,
   });
   logger.info({ address: server.address, port: server.port }, 'the registry answers');
-  await new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
+  if (!signal.aborted)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await server.close(stopGraceMs);
 }
 
@@ -110,17 +113,4 @@ function tlsOf(options: ServeCommandOptions) {
     keyFile: tlsKey,
     ...(clientCa === undefined ? {} : { clientCaFile: clientCa }),
   };
-}
-
-/** Reads 'address:port', IPv6 in brackets. Errors: Usage. */
-export function parseListen(text: string): { address: string; port: number } {
-  const [, six, four, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
-  const address = six ?? four;
-  if (address === undefined || Number(port) > 65_535) {
-    throw new SluiceError(
-      'Usage',
-      `"${text}" is no address with a port, as in 127.0.0.1:22625 or [::]:22625`,
-    );
-  }
-  return { address, port: Number(port) };
 }
