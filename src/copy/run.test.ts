@@ -6,8 +6,8 @@ import { cp, mkdtemp, open, readdir, rename, rm, stat, truncate, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
-import { makeRelease, type TestRelease, testKey } from '../../test/bundles.ts';
-import { repository } from '../../test/tier.ts';
+import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
+import { repository } from '../../tests/tier.ts';
 import { openBundle } from '../bundle/bundle.ts';
 import { openMedia } from '../media/media.ts';
 import { systemClock } from '../observe/clock.ts';

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
 import { bundleRepository, isBundleName } from '../bundle/document.ts';
 import { readJson, writeJson } from '../durable/file.ts';
-import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { type Media, openMedia } from '../media/media.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
@@ -68,7 +68,9 @@ interface StoredEntry {
   readonly names: readonly string[];
 }
 
-/** Opens what was attached before the restart, then takes what is attached by hand. */
+/**
+ * Knows what was attached before the restart; the first `check` opens and verifies it again.
+ */
 export async function openAttachments(options: AttachmentsOptions): Promise<Attachments> {
   const file = join(options.stateDir, 'media.json');
   const entries = new Map<string, Entry>();
@@ -87,10 +89,15 @@ export async function openAttachments(options: AttachmentsOptions): Promise<Atta
   async function open(entry: Entry): Promise<void> {
     const identity = await identityOf(entry.path);
     const media = await openMedia(entry.path);
+    try {
+      entry.bundles = await verifyMedia(media, options);
+    } catch (error) {
+      await media.close().catch(() => {});
+      throw error;
+    }
     const before = entry.media;
     entry.media = media;
     entry.identity = identity;
-    entry.bundles = await verifyMedia(media, options);
     await before?.close().catch(() => {});
   }
 
@@ -134,7 +141,6 @@ export async function openAttachments(options: AttachmentsOptions): Promise<Atta
     return changed;
   }
 
-  await check();
   return {
     list: () => [...entries.values()].map(view),
     attach: (path) =>
@@ -244,8 +250,9 @@ export async function verifyMedia(
       bundles.push({ name, state: 'Verified', bundle });
       options.logger.info({ name, digest: bundle.digest, key: bundle.signedBy.name }, 'bundle verified');
     } catch (error) {
-      if (isSluiceError(error, 'MediaLost')) throw error;
-      const reason = refusal(error);
+      // Only what is wrong with the bundle refuses it; anything else is tried again.
+      if (!isSluiceError(error, ...refusalCodes)) throw error;
+      const reason = error.code === 'Conflict' ? 'BundleConflict' : error.code;
       bundles.push({ name, state: 'Refused', reason, message: messageOf(error) });
       options.logger.warn({ name, path: media.path, reason, error: messageOf(error) }, 'bundle refused');
     }
@@ -253,8 +260,15 @@ export async function verifyMedia(
   return bundles;
 }
 
-/** One CamelCase word for status: the code, except that a name taken by other content says so. */
-function refusal(error: unknown): string {
-  if (!isSluiceError(error)) return 'Internal';
-  return error.code === 'Conflict' ? 'BundleConflict' : error.code;
-}
+/** What refuses a bundle; status has the code itself as its reason, except that a taken name says so. */
+const refusalCodes = [
+  'NotFound',
+  'SignatureMissing',
+  'SignatureUntrusted',
+  'DigestMismatch',
+  'DigestInvalid',
+  'ContentMissing',
+  'InputInvalid',
+  'InputTooLarge',
+  'Conflict',
+] as const satisfies ErrorCode[];

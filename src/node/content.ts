@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import { bundleRepository, isBundleName } from '../bundle/document.ts';
@@ -92,6 +94,11 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   const store = await openStore(dirs.store);
   const http = createHttpClient({ ca: identity.caPem, cert: identity.certPem, key: identity.keyPem });
 
+  const informer = { logger, signal, clock };
+  const releaseImages = createInformer(client, kinds.InternalReleaseImage, informer);
+  const nodeUpdates = createInformer(client, kinds.NodeUpdate, informer);
+  const nodes = createInformer(client, kinds.Node, informer);
+
   let keyTexts: string | undefined;
   const keys = () =>
     trustedKeys(client, options.trustedKeysDir, (name, error) =>
@@ -111,10 +118,6 @@ export async function createContentManager(options: ContentManagerOptions): Prom
 
   const bell = createBell();
   const publishBell = createBell();
-  const informer = { logger, signal, clock };
-  const releaseImages = createInformer(client, kinds.InternalReleaseImage, informer);
-  const nodeUpdates = createInformer(client, kinds.NodeUpdate, informer);
-  const nodes = createInformer(client, kinds.Node, informer);
   const copier = createCopier({
     store,
     keys,
@@ -346,7 +349,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       });
       for (const each of [releaseImages, nodeUpdates, nodes]) each.start();
       // The registry serves what is on the disk before the API answers, and without it.
-      await writeTrees();
+      if (!existsSync(join(dirs.run, 'trees.json'))) await writeTrees();
       signal.addEventListener('abort', () => {
         bell.ring();
         publishBell.ring();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { needs, sharedData } from '../../test/tier.ts';
+import { needs, sharedData } from '../../tests/tier.ts';
 import type { Condition, Node } from '../api/core.ts';
 import { type AggregationInput, aggregate, type ReleaseImageStatus } from './aggregate.ts';
 import { type MachineConfigNodeView, nodeReport } from './reports.ts';

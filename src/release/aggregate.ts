@@ -383,11 +383,14 @@ function degradedCondition(
     const reason = 'ApiIntNotAvailable';
     return { type, status: 'True', reason, message: reason };
   }
+  const trouble = releaseTrouble(release);
   for (const reason of ['SomeNodesUnavailable', 'SomeRegistriesUnavailable'] as const) {
     const message = troubles.get(reason);
-    if (message !== undefined) return { type, status: 'True', reason, message };
+    if (message === undefined) continue;
+    // The reason is the cluster's; what is wrong with the release itself is not hidden behind it.
+    const own = trouble === undefined ? '' : ` ${trouble.message}`;
+    return { type, status: 'True', reason, message: `${message}${own}` };
   }
-  const trouble = releaseTrouble(release);
   if (trouble !== undefined) return { type, status: 'True', ...trouble };
   if (isNowhere(release)) {
     return {

@@ -38,6 +38,8 @@ export interface ReleaseControllerContext {
 
 /** Looked at anew this often even where nothing tells of a change: registries do not. */
 const resyncMs = 10_000;
+/** Sooner while a signed document cannot be read yet: mirrors and the words on updates wait for it. */
+const unreadMs = 2_000;
 const pingMs = 10_000;
 /** A registry that misses this many looks in a row counts as unreachable. */
 const missesMax = 2;
@@ -65,6 +67,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   async function reconcile(): Promise<{ requeueAfterMs: number }> {
     const bundles = bundlesOf(caches.nodeUpdates.list());
     const read = await documents.read(bundles.map((each) => each.bundleDigest));
+    const again = { requeueAfterMs: read.size < bundles.length ? unreadMs : resyncMs };
     const reports = caches.nodes.list().map(reportOf);
     const version = caches.clusterVersions.get(clusterVersion);
     const used = inUse(usageFacts(version, bundles, read));
@@ -83,7 +86,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     if (object === undefined) {
       const current = bundles.find((each) => each.heldBy.length > 0 && isRunning(each, version));
       if (current !== undefined) await createReleaseImage(client, current.name, mounted);
-      return { requeueAfterMs: resyncMs };
+      return again;
     }
     const deleting = object.metadata.deletionTimestamp !== undefined;
     if (!deleting) await addFinalizer(client, object);
@@ -102,7 +105,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     if (deleting && isOurs(object) && isEmptied(reports, used?.names)) {
       await endDeletion(client, object, mounted);
     }
-    return { requeueAfterMs: resyncMs };
+    return again;
   }
 
   function reportOf(node: Parameters<typeof addressOf>[0]): NodeReport {

@@ -13,7 +13,7 @@ export interface Documents {
 }
 
 /** How long one that could not be read is left alone. */
-const retryMs = 10_000;
+const retryMs = 1_500;
 
 /** Signed documents by identity: a digest never changes its meaning, so each is read and verified once. */
 export function createDocuments(options: {

@@ -1,0 +1,303 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { names } from '../src/api/names.ts';
+import type { ClusterVersionStatus, InternalReleaseImage } from '../src/api/resources.ts';
+import { preload } from '../src/copy/preload.ts';
+import type { KubeClient } from '../src/kube/client.ts';
+import { openMedia } from '../src/media/media.ts';
+import { type ContentManager, createContentManager } from '../src/node/content.ts';
+import { registerNode } from '../src/node/registration.ts';
+import { systemClock } from '../src/observe/clock.ts';
+import { silentLogger } from '../src/observe/log.ts';
+import { type RegistryServer, serveRegistry } from '../src/registry/server.ts';
+import { clusterContent, trustedKeys } from '../src/release/content.ts';
+import { runReleaseController } from '../src/release/controller.ts';
+import { issue } from '../src/trust/authority.ts';
+import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { startTestCluster, type TestCluster } from './cluster.ts';
+
+export const key = testKey('maker');
+
+/** A node's files and address; its processes come and go. */
+export interface TestNode {
+  readonly name: string;
+  readonly address: string;
+  readonly dirs: { readonly store: string; readonly run: string; readonly state: string };
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly kubeconfig: string;
+  readonly client: KubeClient;
+}
+
+/** A real API, the release controller, and nodes that each have a registry and a content manager. */
+export interface ContentPlane {
+  readonly cluster: TestCluster;
+  readonly dir: string;
+  readonly keysDir: string;
+  readonly caFile: string;
+  readonly nodes: readonly TestNode[];
+  startRegistry(node: TestNode): Promise<RegistryServer>;
+  startManager(node: TestNode): Promise<RunningManager>;
+  /** Ends the manager that runs and starts another, as a restart of the process does. */
+  replaceManager(node: TestNode): Promise<RunningManager>;
+  stopManager(node: TestNode): Promise<void>;
+  /** The releases of the tests, built once. */
+  release(version: '1.0.0' | '1.1.0'): Promise<TestRelease>;
+  preload(node: TestNode, release: TestRelease): Promise<void>;
+  startController(): void;
+  setCurrent(release: TestRelease, history?: ClusterVersionStatus['history']): Promise<void>;
+  ask(...names: string[]): Promise<void>;
+  object(): Promise<InternalReleaseImage | undefined>;
+  close(): Promise<void>;
+}
+
+export interface RunningManager {
+  readonly manager: ContentManager;
+  stop(): Promise<void>;
+}
+
+let networks = 0;
+
+export async function startContentPlane(nodeCount: number): Promise<ContentPlane> {
+  const cluster = await startTestCluster();
+  const dir = await mkdtemp(join(tmpdir(), 'sluice-plane-'));
+  const { client } = cluster;
+  const platformNames = names(client.platform);
+  const { configNamespace, machineConfigNamespace, apiInt } = platformNames;
+  for (const name of [configNamespace, machineConfigNamespace]) {
+    await client.create(client.kinds.Namespace, { metadata: { name } });
+  }
+  await client.create(client.kinds.ConfigMap, {
+    metadata: { name: platformNames.trustedKeys, namespace: configNamespace },
+    data: { 'maker.pub': key.pair.publicPem },
+  });
+  const keysDir = join(dir, 'keys');
+  const caFile = join(dir, 'ca.crt');
+  await writeFile(caFile, cluster.caPem);
+  await mkdir(keysDir);
+  await writeFile(join(keysDir, 'maker.pub'), key.pair.publicPem);
+
+  // Loopback addresses of their own, so that the registries' real port is free whoever else runs here.
+  networks += 1;
+  const network = `127.${64 + (process.pid % 60)}.${networks}`;
+  const nodes: TestNode[] = [];
+  for (let index = 0; index < nodeCount; index += 1) {
+    const name = `master-${index}`;
+    const address = `${network}.${11 + index}`;
+    const base = join(dir, name);
+    const pair = await issue(cluster.authority, {
+      commonName: `system:node:${name}`,
+      organizations: ['system:nodes', 'system:masters'],
+      dnsNames: [apiInt],
+      ipAddresses: [address],
+      usage: 'both',
+    });
+    const [certFile, keyFile] = [`${base}.crt`, `${base}.key`];
+    await writeFile(certFile, pair.certPem);
+    await writeFile(keyFile, pair.keyPem);
+    nodes.push({
+      name,
+      address,
+      certFile,
+      keyFile,
+      dirs: { store: join(base, 'store'), run: join(base, 'run'), state: join(base, 'state') },
+      kubeconfig: await cluster.kubeconfigAs(`system:node:${name}`, ['system:nodes', 'system:masters']),
+      client: await cluster.clientAs(`system:node:${name}`, ['system:nodes', 'system:masters']),
+    });
+  }
+
+  const stop = new AbortController();
+  const registries: RegistryServer[] = [];
+  const managers = new Map<string, RunningManager>();
+  const releases = new Map<string, Promise<TestRelease>>();
+  const running: Promise<unknown>[] = [];
+
+  const plane: ContentPlane = {
+    cluster,
+    dir,
+    keysDir,
+    caFile,
+    nodes,
+    async startRegistry(node) {
+      const registry = await serveRegistry({
+        storePath: node.dirs.store,
+        treesFile: join(node.dirs.run, 'trees.json'),
+        address: node.address,
+        port: platformNames.registryPort,
+        tls: { certFile: node.certFile, keyFile: node.keyFile, clientCaFile: caFile },
+        htpasswdFile: join(node.dirs.run, 'htpasswd'),
+        peer: { certFile: node.certFile, keyFile: node.keyFile, caFile, servername: apiInt },
+        trustedKeys: keysDir,
+        logger: silentLogger,
+        pollMs: 200,
+      });
+      registries.push(registry);
+      return registry;
+    },
+    async stopManager(node) {
+      await managers.get(node.name)?.stop();
+    },
+    async replaceManager(node) {
+      await plane.stopManager(node);
+      return await plane.startManager(node);
+    },
+    async startManager(node) {
+      const end = new AbortController();
+      const signal = AbortSignal.any([stop.signal, end.signal]);
+      await registerNode({ ...registration(node), signal });
+      const manager = await createContentManager({
+        client: node.client,
+        nodeName: node.name,
+        address: node.address,
+        dirs: node.dirs,
+        identity: {
+          caPem: cluster.caPem,
+          certPem: await readFile(node.certFile, 'utf8'),
+          keyPem: await readFile(node.keyFile, 'utf8'),
+        },
+        logger: silentLogger,
+        clock: systemClock,
+        signal,
+        watchRegistry: true,
+      });
+      const ended = manager.run();
+      const handle: RunningManager = {
+        manager,
+        async stop() {
+          end.abort();
+          await ended;
+          managers.delete(node.name);
+        },
+      };
+      managers.set(node.name, handle);
+      return handle;
+    },
+    release(version) {
+      const built =
+        releases.get(version) ??
+        makeRelease({
+          version,
+          previous: version === '1.1.0' ? ['1.0.0'] : [],
+          dir,
+          key: key.pair,
+          // `base` is the same in both, so that they share it.
+          images: {
+            web: {},
+            base: { files: [{ path: '/base', data: 'the same in every release' }] },
+          },
+          blobBytes: 2 * 1024 * 1024,
+        });
+      releases.set(version, built);
+      return built;
+    },
+    async preload(node, release) {
+      const media = await openMedia(release.path);
+      await preload(media.content, release.name, node.dirs.store, { keys: [key.trusted] });
+      await media.close();
+    },
+    startController() {
+      const content = clusterContent(client, { caPem: cluster.caPem });
+      running.push(
+        runReleaseController({
+          client,
+          content,
+          keys: () => trustedKeys(client),
+          logger: silentLogger,
+          clock: systemClock,
+          signal: stop.signal,
+        }).then(() => content.close()),
+      );
+    },
+    async setCurrent(release, history) {
+      const { kinds } = client;
+      const { clusterVersion } = platformNames;
+      const image = imageOf(release);
+      const { version } = release.document;
+      const standing =
+        (await client.tryGet(kinds.ClusterVersion, clusterVersion)) ??
+        (await client.create(kinds.ClusterVersion, {
+          metadata: { name: clusterVersion },
+          spec: { clusterID: '00000000-0000-4000-8000-000000000000' },
+        }));
+      const completed = {
+        state: 'Completed',
+        version,
+        image,
+        startedTime: '2026-01-01T00:00:00Z',
+        completionTime: '2026-01-01T00:10:00Z',
+        verified: true,
+      };
+      await client.updateStatus(kinds.ClusterVersion, {
+        ...standing,
+        status: {
+          desired: { version, image },
+          history: history ?? [completed],
+          observedGeneration: 1,
+          versionHash: 'x',
+          availableUpdates: null,
+        },
+      });
+    },
+    async ask(...wanted) {
+      const spec = { releases: wanted.map((name) => ({ name })) };
+      await client.patch(client.kinds.InternalReleaseImage, 'cluster', { spec });
+    },
+    object: () => client.tryGet(client.kinds.InternalReleaseImage, 'cluster'),
+    async close() {
+      stop.abort();
+      for (const handle of [...managers.values()]) await handle.stop();
+      await Promise.all(running);
+      await Promise.all(registries.map((registry) => registry.close(0)));
+      await cluster.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+  return plane;
+}
+
+export function registration(node: TestNode) {
+  return {
+    client: node.client,
+    nodeName: node.name,
+    address: node.address,
+    nodeInfo: {
+      machineID: node.name,
+      systemUUID: node.name,
+      bootID: 'boot-1',
+      kernelVersion: '6.1.0',
+      osImage: 'test',
+      containerRuntimeVersion: 'none',
+      kubeletVersion: 'v1.34.0',
+      kubeProxyVersion: '',
+      operatingSystem: 'linux',
+      architecture: 'amd64',
+    },
+    capacity: { cpu: '2', memory: '4Gi', pods: '110' },
+    logger: silentLogger,
+    clock: systemClock,
+  };
+}
+
+export function imageOf(release: TestRelease): string {
+  return `api-int.sluice.internal:22625/openshift/release-images@${release.payload}`;
+}
+
+/** Asks until it answers something; fails with how it stood last. */
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false>,
+  options: { timeoutMs?: number; describe?: () => Promise<unknown> } = {},
+): Promise<T> {
+  const endsAt = Date.now() + (options.timeoutMs ?? 30_000);
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() > endsAt) {
+      const stands = JSON.stringify((await options.describe?.()) ?? answer, null, 1);
+      throw new Error(`waited in vain for ${what}: ${stands}`);
+    }
+    await sleep(100);
+  }
+}
