@@ -38,6 +38,8 @@ interface Member {
 
 /** How long the list of nodes and the password are believed. */
 const refreshMs = 10_000;
+/** And how long where one of them is not there yet, or was refused. */
+const refreshSoonMs = 1_000;
 /** How long a registry that failed is asked last. */
 const unwellMs = 15_000;
 const pingTimeoutMs = 5_000;
@@ -60,7 +62,7 @@ export function clusterContent(
   });
   const needsPassword = identity.certPem === undefined;
   let members: Member[] = [];
-  let refreshedAt = Number.NEGATIVE_INFINITY;
+  let refreshAt = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<void> | undefined;
 
   async function refresh(): Promise<void> {
@@ -79,11 +81,12 @@ export function clusterContent(
       const { name } = node.metadata;
       return [{ node: name, address, source, unwellUntil: before.get(name)?.unwellUntil ?? 0 }];
     });
-    refreshedAt = clock.now();
+    const complete = members.length > 0 && !(needsPassword && password === undefined);
+    refreshAt = clock.now() + (complete ? refreshMs : refreshSoonMs);
   }
 
   async function inTurn(): Promise<Member[]> {
-    if (clock.now() - refreshedAt > refreshMs) {
+    if (clock.now() >= refreshAt) {
       refreshing ??= refresh().finally(() => {
         refreshing = undefined;
       });
@@ -108,6 +111,7 @@ export function clusterContent(
         if (found !== undefined) return found;
       } catch (error) {
         failure ??= error;
+        if (isSluiceError(error, 'Unauthorized')) refreshAt = Math.min(refreshAt, clock.now() + refreshSoonMs);
         if (isSluiceError(error, 'Unreachable', 'Stalled', 'Timeout')) {
           member.unwellUntil = clock.now() + unwellMs;
         }
