@@ -36,7 +36,7 @@ export function podStatus(
   return {
     ...kept,
     // Both survive in a Pod that has ended: they say why.
-    ...(failed ?? (isTerminalPhase(old.phase) ? reasonOf(old) : {})),
+    ...((phase === 'Failed' ? failed : undefined) ?? (isTerminalPhase(old.phase) ? reasonOf(old) : {})),
     phase,
     conditions,
     hostIP: node.address,
@@ -59,7 +59,11 @@ function isTerminalPhase(phase: PodPhase | undefined): boolean {
 function phaseOf(pod: Pod, facts: PodFacts, decision: PodDecision): PodPhase {
   const { phase } = pod.status ?? {};
   if (phase !== undefined && isTerminalPhase(phase)) return phase;
-  if (decision.failed !== undefined) return 'Failed';
+  if (decision.failed !== undefined) {
+    // Not before its containers have ended: who waits for the end may start another Pod in its place.
+    const running = facts.containers.some(({ state }) => state.phase === 'running');
+    return running ? (phase ?? 'Pending') : 'Failed';
+  }
   const policy = pod.spec.restartPolicy ?? 'Always';
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   const never = policy === 'Never' || deleted;
@@ -71,14 +75,12 @@ function phaseOf(pod: Pod, facts: PodFacts, decision: PodDecision): PodPhase {
   }
   let waiting = 0;
   let running = 0;
-  let succeeded = 0;
   let failed = 0;
   for (const { name } of pod.spec.containers) {
     const last = latestOf(facts.containers, name);
     if (last === undefined) waiting += 1;
     else if (last.state.phase === 'running') running += 1;
-    else if (last.state.exitCode === 0) succeeded += 1;
-    else failed += 1;
+    else if (last.state.exitCode !== 0) failed += 1;
   }
   if (deleted && decision.ended) return waiting + failed > 0 ? 'Failed' : 'Succeeded';
   if (waiting > 0) return 'Pending';
