@@ -37,6 +37,9 @@ function compileDefinition(name: string): CompiledSchema {
   };
 }
 
+/** What the public OpenAPI says for other ends: documentation, zero values, how server-side apply merges lists. */
+const unjudged = new Set(['default', 'description', 'required', 'x-kubernetes-list-type']);
+
 /**
  * A definition of the public OpenAPI as a structural schema. `required` there means "always written by Go", which an
  * object of a client need not have; what must be there is in builtin-rules.ts. A place without type takes anything.
@@ -46,7 +49,7 @@ function adapted(raw: JsonValue, isSchema = true): JsonValue {
   if (!isObject(raw)) return raw;
   const out: JsonObject = {};
   for (const [name, value] of Object.entries(raw)) {
-    if (isSchema && (name === 'required' || name === 'default' || name === 'description')) continue;
+    if (isSchema && unjudged.has(name)) continue;
     out[name] = adapted(value, name !== 'properties');
   }
   if (!isSchema || referenceOf(raw) !== undefined) return out;
