@@ -1,0 +1,181 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import { serve, type TlsMaterial } from '../http/server.ts';
+import { systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { loadTrustedKeys } from '../trust/keys.ts';
+import { createAuthenticator } from './auth.ts';
+import { createRegistryHandler } from './handler.ts';
+import { type HtpasswdEntry, parseHtpasswd } from './htpasswd.ts';
+import { openServedTree, type PeerIdentity } from './open-tree.ts';
+import { readTreeFile } from './tree-file.ts';
+import { createTreeSet } from './tree-set.ts';
+import { watchFiles } from './watch.ts';
+
+export interface RegistryServerOptions {
+  /** The store that is served where no file of trees is given, or it is not there yet. */
+  readonly storePath: string;
+  readonly treesFile?: string;
+  readonly address: string;
+  readonly port: number;
+  /** Absent: plain HTTP, which only loopback may be offered. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile?: string };
+  /** Absent, and no client authority either: everybody may read. */
+  readonly htpasswdFile?: string;
+  readonly peer: PeerIdentity;
+  /** A directory of `*.pub`. */
+  readonly trustedKeys: string;
+  readonly logger: Logger;
+  /** Milliseconds between looks at the files, default 2000. */
+  readonly pollMs?: number;
+}
+
+export interface RegistryServer {
+  readonly address: string;
+  readonly port: number;
+  close(graceMs?: number): Promise<void>;
+}
+
+const retryEveryMs = 1_000;
+
+/**
+ * Serves a node's registry. Every file is read again when it changes: trees, passwords, certificates, keys; one
+ * that cannot be used leaves what was in force before. Standing connections are not disturbed by any of it.
+ *
+ * Errors at the start: InputInvalid (certificates), Conflict (the address is taken).
+ */
+export async function serveRegistry(options: RegistryServerOptions): Promise<RegistryServer> {
+  const { logger } = options;
+  const stop = new AbortController();
+  const watching = {
+    signal: stop.signal,
+    ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+  };
+  const loadKeys = () =>
+    loadTrustedKeys(options.trustedKeys, (name, error) =>
+      logger.error({ key: name, error: error.message }, 'a trusted key cannot be read'),
+    );
+  const trees = createTreeSet({
+    read: async () => {
+      const listed = options.treesFile === undefined ? undefined : await readTreeFile(options.treesFile);
+      return listed ?? [{ kind: 'store', path: options.storePath }];
+    },
+    open: (entry) => openServedTree(entry, { keys: loadKeys, peer: options.peer, logger }),
+    logger,
+    clock: systemClock,
+  });
+  const users = await watchedUsers(options.htpasswdFile, logger, watching);
+  const isOpen = options.htpasswdFile === undefined && options.tls?.clientCaFile === undefined;
+  const authenticate = createAuthenticator({
+    users,
+    clientCertificates: options.tls?.clientCaFile !== undefined,
+  });
+  const material = options.tls === undefined ? undefined : await readTls(options.tls);
+  const server = await serve({
+    address: options.address,
+    port: options.port,
+    handler: createRegistryHandler({
+      trees: trees.current,
+      authenticate: isOpen ? async () => 'anybody' : authenticate,
+      logger,
+    }),
+    ...(material === undefined ? {} : { tls: material }),
+  });
+  if (options.tls !== undefined) {
+    const { tls } = options;
+    watchFiles(tlsFiles(tls), () => reloadTls(tls, server.reload, logger), watching);
+  }
+  if (options.treesFile !== undefined) {
+    watchFiles([options.treesFile], () => void trees.reload(), watching);
+  }
+  watchFiles([options.trustedKeys], () => void trees.reload((entry) => entry.kind !== 'store'), watching);
+  const peerFiles = [options.peer.certFile, options.peer.keyFile, options.peer.caFile];
+  watchFiles(
+    peerFiles.filter((path) => path !== undefined),
+    () => void trees.reload((entry) => entry.kind === 'peer'),
+    watching,
+  );
+  const retrying = setInterval(() => void trees.retry(), retryEveryMs);
+  // The store answers from the first request on; slow media follow when they are verified.
+  void trees.reload();
+  return {
+    address: server.address,
+    port: server.port,
+    async close(graceMs) {
+      stop.abort();
+      clearInterval(retrying);
+      await server.close(graceMs);
+      await trees.close();
+    },
+  };
+}
+
+async function watchedUsers(
+  path: string | undefined,
+  logger: Logger,
+  watching: { signal: AbortSignal; pollMs?: number },
+): Promise<() => readonly HtpasswdEntry[]> {
+  if (path === undefined) return () => [];
+  let users: readonly HtpasswdEntry[] = [];
+  const read = async () => {
+    try {
+      users = parseHtpasswd(await readFile(path, 'utf8'), (line) =>
+        logger.warn({ path, line }, 'a line of the password file is not bcrypt and is left out'),
+      );
+    } catch (error) {
+      // No file means no passwords yet; one that cannot be read changes nothing.
+      if (systemCode(error) === 'ENOENT') users = [];
+      else logger.error({ path, error: messageOf(error) }, 'the password file cannot be read');
+    }
+  };
+  await read();
+  watchFiles([path], () => void read(), watching);
+  return () => users;
+}
+
+type TlsFiles = NonNullable<RegistryServerOptions['tls']>;
+
+function tlsFiles(tls: TlsFiles): string[] {
+  return [tls.certFile, tls.keyFile, tls.clientCaFile].filter((path) => path !== undefined);
+}
+
+/** Reads certificate and key and checks that they are a pair. Errors: InputInvalid, NotFound. */
+export async function readTls(tls: TlsFiles): Promise<TlsMaterial> {
+  const read = async (path: string) =>
+    await readFile(path, 'utf8').catch((error: unknown) => {
+      if (systemCode(error) !== 'ENOENT') throw error;
+      throw new SluiceError('NotFound', `there is no file ${path}`, { cause: error });
+    });
+  const cert = await read(tls.certFile);
+  const key = await read(tls.keyFile);
+  const clientCa = tls.clientCaFile === undefined ? undefined : await read(tls.clientCaFile);
+  let isPair: boolean;
+  try {
+    isPair = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+    if (clientCa !== undefined) new X509Certificate(clientCa);
+  } catch (error) {
+    throw new SluiceError(
+      'InputInvalid',
+      `${tls.certFile} and ${tls.keyFile} cannot be read: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (!isPair) throw new SluiceError('InputInvalid', `${tls.keyFile} is not the key of ${tls.certFile}`);
+  return { cert, key, ...(clientCa === undefined ? {} : { clientCa }) };
+}
+
+async function reloadTls(
+  tls: TlsFiles,
+  apply: (material: TlsMaterial) => void,
+  logger: Logger,
+): Promise<void> {
+  try {
+    apply(await readTls(tls));
+    logger.info({ certificate: tls.certFile }, 'a new certificate is in use');
+  } catch (error) {
+    logger.error({ error: messageOf(error) }, 'the new certificate cannot be used: the old one stays');
+  }
+}

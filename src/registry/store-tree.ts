@@ -1,0 +1,51 @@
+import { isDigest } from '../oci/digest.ts';
+import type { RawManifest } from '../oci/source.ts';
+import type { TreeContent } from '../store/content.ts';
+import { treeContent } from '../store/content.ts';
+import { layersPath, revisionsPath } from '../store/path.ts';
+import { readAhead } from '../store/stream.ts';
+import { directoryTree } from '../store/tree.ts';
+import type { ServedTree } from './tree.ts';
+
+/** Milliseconds for which a manifest that was found is answered again without asking the disk whether it still is. */
+const foundMs = 1_000;
+const foundMax = 10_000;
+
+/** The node's own store: every blob in it was hashed before it got its name there. */
+export function storeTree(root: string, now: () => number = Date.now): ServedTree {
+  const tree = directoryTree(root);
+  const content: TreeContent = treeContent(tree);
+  const found = new Map<string, { raw: RawManifest; until: number }>();
+  return {
+    label: `the store ${root}`,
+    kind: 'store',
+    async hasRepository(repository) {
+      for (const path of [revisionsPath(repository), layersPath(repository)]) {
+        if ((await tree.list(path)).length > 0) return true;
+      }
+      return false;
+    },
+    async manifest(repository, reference) {
+      const key = `${repository}@${reference}`;
+      const known = found.get(key);
+      if (known !== undefined && known.until > now()) return known.raw;
+      const raw = await content.manifest(repository, reference);
+      if (raw === undefined || !isDigest(reference)) return raw; // A tag may move at any time.
+      if (found.size >= foundMax) found.clear();
+      found.set(key, { raw, until: now() + foundMs });
+      return raw;
+    },
+    async blob(repository, digest) {
+      const file = await content.openBlob(repository, digest);
+      if (file === undefined) return undefined;
+      return {
+        size: file.size,
+        read: (range) => readAhead(file, range, { label: root }),
+        close: () => file.close(),
+      };
+    },
+    tags: (repository) => content.tags(repository),
+    referrers: (repository, digest) => content.referrers(repository, digest),
+    close: async () => {},
+  };
+}
