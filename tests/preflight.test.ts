@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { names } from '../src/api/names.ts';
 import type { UpdatePreflight } from '../src/api/resources.ts';
@@ -7,6 +6,7 @@ import { runAnnotations } from '../src/gates/run-request.ts';
 import { waitFor, waitForDeletion } from '../src/kube/wait.ts';
 import { type PreflightOptions, runPreflightController } from '../src/preflight/controller.ts';
 import { testRepository } from './bundles.ts';
+import { framed } from './check-output.ts';
 import { type ControlPlane, included, type PodEnd, playJobs, startControlPlane } from './control-plane.ts';
 
 const { clusterVersionNamespace, preflightNamespace } = names('standalone');
@@ -37,20 +37,6 @@ status:
   - name: operator
     version: 0.0.1-snapshot
 `;
-
-/** What a check writes: the framed document, bound to its run by its environment. */
-export function framed(fields: object) {
-  return (environment: Record<string, string>): Uint8Array => {
-    const body = JSON.stringify({
-      runID: environment.SLUICE_RUN_ID,
-      check: environment.SLUICE_CHECK,
-      targetDigest: environment.SLUICE_TARGET_DIGEST,
-      ...fields,
-    });
-    const hash = createHash('sha256').update(body).digest('hex');
-    return Buffer.from(`looking\nSLUICE-RESULT v1 ${Buffer.byteLength(body)} ${hash}\n${body}\n`);
-  };
-}
 
 const passes: PodEnd = { exitCode: 0, output: framed({ summary: 'nothing found' }) };
 const blocks: PodEnd = {

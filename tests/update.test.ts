@@ -1,0 +1,506 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { names } from '../src/api/names.ts';
+import { implicitName } from '../src/gates/run-request.ts';
+import { waitFor } from '../src/kube/wait.ts';
+import { runPreflightController } from '../src/preflight/controller.ts';
+import { runUpdateController } from '../src/update/controller.ts';
+import { testRepository } from './bundles.ts';
+import { framed } from './check-output.ts';
+import {
+  type ControlPlane,
+  included,
+  nodeNames,
+  type PodEnd,
+  playJobs,
+  readVersion,
+  startControlPlane,
+  untilVersion,
+} from './control-plane.ts';
+import { playNodes, playOperators } from './operators.ts';
+import { repository } from './tier.ts';
+
+const { clusterVersionNamespace } = names('standalone');
+
+const object = (text: string) => text.replace('ANNOTATIONS', `annotations:\n    ${included}`);
+
+/** A release of one component that has something of everything that an update waits for. */
+const manifests = {
+  demo: {
+    '0000_10_demo_00_namespace.yaml': object(`apiVersion: v1
+kind: Namespace
+metadata:
+  name: openshift-demo
+  ANNOTATIONS
+`),
+    '0000_10_demo_10_crd.yaml': object(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.demo.example.io
+  ANNOTATIONS
+spec:
+  group: demo.example.io
+  scope: Cluster
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+`),
+    '0000_10_demo_20_widget.yaml': object(`apiVersion: demo.example.io/v1
+kind: Widget
+metadata:
+  name: main
+  ANNOTATIONS
+spec:
+  size: 3
+`),
+    '0000_20_demo_00_migrate.yaml': object(`apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  namespace: openshift-demo
+  ANNOTATIONS
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: migrate
+        image: ${testRepository}/web
+`),
+    '0000_30_demo_00_config.yaml': object(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: demo-config
+  namespace: openshift-demo
+  ANNOTATIONS
+    release.openshift.io/create-only: "true"
+data:
+  legacyMode: "true"
+`),
+    '0000_30_demo_10_deployment.yaml': object(`apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: demo
+  namespace: openshift-demo
+  ANNOTATIONS
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: demo}}
+  template:
+    metadata: {labels: {app: demo}}
+    spec:
+      containers:
+      - name: operator
+        image: ${testRepository}/web
+        env:
+        - name: OPERATOR_VERSION
+          value: 0.0.1-snapshot
+`),
+    '0000_30_demo_20_operator.yaml': object(`apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata:
+  name: demo
+  ANNOTATIONS
+status:
+  versions:
+  - name: operator
+    version: 0.0.1-snapshot
+`),
+    '0000_30_demo_30_excluded.yaml': `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: never
+  namespace: openshift-demo
+  annotations:
+    include.release.openshift.io/hypershift: "true"
+`,
+    '0000_30_demo_40_check.yaml': `apiVersion: batch/v1
+kind: Job
+metadata:
+  name: demo-check
+  annotations:
+    openshift.io/preflight-check: "true"
+spec:
+  template:
+    spec:
+      containers:
+      - name: check
+        image: ${testRepository}/web
+`,
+  },
+};
+
+const images = (version: string) => ({
+  web: {},
+  'node-os': { config: { labels: { 'ostree.linux': '6.1.0', 'org.opencontainers.image.version': version } } },
+});
+
+const image = (plane: ControlPlane, version: string) =>
+  `quay.example/release@${plane.releases.get(version)?.payload}`;
+const accepted = (version: Awaited<ReturnType<typeof readVersion>>) =>
+  version?.status?.conditions?.find((condition) => condition.type === 'ReleaseAccepted');
+const progressing = (version: Awaited<ReturnType<typeof readVersion>>) =>
+  version?.status?.conditions?.find((condition) => condition.type === 'Progressing');
+
+async function desire(plane: ControlPlane, desiredUpdate: object | null): Promise<void> {
+  const { client } = plane;
+  await client.patch(client.kinds.ClusterVersion, 'version', { spec: { desiredUpdate } });
+}
+
+describe('the update controller, on the embedded API', () => {
+  let plane: ControlPlane;
+  let stop: AbortController;
+  let running: Promise<unknown>;
+  let checkEnds: PodEnd;
+  let started: string[];
+  const mayReboot = new Set<string>();
+
+  before(async () => {
+    plane = await startControlPlane([
+      { version: '1.0.0', manifests, images: images('1') },
+      { version: '1.1.0', previous: ['1.0.0'], manifests, images: images('2') },
+      { version: '2.0.0', previous: ['1.1.0'] },
+    ]);
+    checkEnds = {
+      exitCode: 3,
+      output: framed({
+        risks: [
+          { name: 'LegacyMode', severity: 'blocking', message: 'legacyMode is on', next: 'Turn it off.' },
+        ],
+      }),
+    };
+    stop = new AbortController();
+    const jobs = playJobs(plane.client, () => checkEnds, stop.signal);
+    started = jobs.started;
+    const options = { ...plane.options(stop.signal), client: jobs.client };
+    running = Promise.all([
+      jobs.done,
+      playOperators(plane.client, stop.signal),
+      playNodes(plane.client, (node) => mayReboot.has(node), stop.signal),
+      runPreflightController(options),
+      runUpdateController({ ...options, initialRelease: image(plane, '1.0.0') }),
+    ]);
+    await plane.hold('1.0.0');
+  });
+
+  after(async () => {
+    stop.abort();
+    await running;
+    await plane.close();
+  });
+
+  test('a cluster without a history is installed with the first release', async () => {
+    await untilVersion(
+      plane.client,
+      '1.0.0 to be completed',
+      (version) => version.status?.history?.[0]?.state === 'Completed',
+    );
+    const version = await readVersion(plane.client);
+    assert.equal(version?.status?.history?.length, 1);
+    assert.equal(version?.status?.history?.[0]?.verified, true);
+    assert.equal(progressing(version)?.message, 'Cluster version is 1.0.0');
+    const { client } = plane;
+    assert.equal(await client.tryGet(client.kinds.ConfigMap, 'never', 'openshift-demo'), undefined);
+    assert.equal(await client.tryGet(client.kinds.Job, 'demo-check', 'openshift-demo'), undefined);
+    assert.deepEqual(started, [], 'P-05.7: a preflight check is never applied');
+  });
+
+  test('what is not at hand cannot be asked for, and the version that runs is said to stay', async () => {
+    await desire(plane, { version: '1.1.0' });
+    await untilVersion(
+      plane.client,
+      'Invalid',
+      (version) => version.status?.conditions?.some((each) => each.type === 'Invalid') === true,
+    );
+    const version = await readVersion(plane.client);
+    assert.match(
+      version?.status?.conditions?.find((each) => each.type === 'Invalid')?.message ?? '',
+      /must be an available update/,
+    );
+    assert.equal(accepted(version)?.status, 'True');
+  });
+
+  test('P-58 media that are attached make the standing request valid; what is missing is told at once', async () => {
+    await plane.mount('1.1.0', 'master-0');
+    await untilVersion(plane.client, 'a refusal', (version) => accepted(version)?.status === 'False');
+    const version = await readVersion(plane.client);
+    assert.deepEqual(
+      version?.status?.availableUpdates?.map((update) => update.version),
+      ['1.1.0'],
+    );
+    await untilVersion(plane.client, 'both reasons', (each) =>
+      /LegacyMode/.test(accepted(each)?.message ?? ''),
+    );
+    const message = accepted(await readVersion(plane.client))?.message ?? '';
+    assert.match(
+      message,
+      /"ReleaseContent" failed because of "content": .*whole on 0 of 3 control-plane nodes/,
+    );
+    assert.match(message, /"LegacyMode" failed because of "preflight": demo: legacyMode is on/);
+    assert.equal(version?.status?.history?.length, 1);
+  });
+
+  test('P-52 taking the request back leaves nothing of its refusal', async () => {
+    await desire(plane, null);
+    await untilVersion(plane.client, 'accepted', (version) => accepted(version)?.status === 'True');
+    assert.match(accepted(await readVersion(plane.client))?.message ?? '', /version="1\.0\.0"/);
+  });
+
+  test('P-64 force does not pass content that is missing', async () => {
+    await desire(plane, { version: '1.1.0', force: true });
+    await untilVersion(plane.client, 'a refusal', (version) => accepted(version)?.status === 'False');
+    const message = accepted(await readVersion(plane.client))?.message ?? '';
+    assert.match(message, /ReleaseContent/);
+    assert.doesNotMatch(message, /LegacyMode/);
+    await desire(plane, null);
+  });
+
+  test('mode Preflight starts no update', async () => {
+    await plane.hold('1.1.0');
+    await desire(plane, { version: '1.1.0', mode: 'Preflight', force: true });
+    await untilVersion(
+      plane.client,
+      'PreflightOnly',
+      (version) => accepted(version)?.reason === 'PreflightOnly',
+    );
+    assert.equal((await readVersion(plane.client))?.status?.history?.length, 1);
+    await desire(plane, null);
+  });
+
+  test('#766 the finding is mended, and the standing request goes through by itself', async () => {
+    await desire(plane, { version: '1.1.0' });
+    await untilVersion(plane.client, 'a refusal', (version) =>
+      /LegacyMode/.test(accepted(version)?.message ?? ''),
+    );
+    checkEnds = { exitCode: 0, output: framed({ summary: 'nothing found' }) };
+    const { client } = plane;
+    const digest = plane.releases.get('1.1.0')?.payload ?? '';
+    await client.patch(
+      client.kinds.UpdatePreflight,
+      implicitName(digest),
+      { metadata: { annotations: { 'sluice.dev/preflight-request': 'mended1mended' } } },
+      { namespace: clusterVersionNamespace },
+    );
+    await untilVersion(
+      client,
+      'the update to begin',
+      (version) => version.status?.desired.version === '1.1.0',
+    );
+    const version = await readVersion(client);
+    assert.deepEqual(
+      version?.status?.history?.map((entry) => [entry.version, entry.state]),
+      [
+        ['1.1.0', 'Partial'],
+        ['1.0.0', 'Completed'],
+      ],
+    );
+  });
+
+  test('all nodes stage the new OS image and are held; the update says so', async () => {
+    const { client } = plane;
+    await untilVersion(
+      client,
+      'three nodes held',
+      (version) => (progressing(version)?.message ?? '').split('staged and held since').length === 4,
+    );
+    const message = progressing(await readVersion(client))?.message ?? '';
+    assert.match(
+      message,
+      /Working towards 1\.1\.0: \d+ of \d+ done \(\d+% complete\), waiting on node master-0: .*no marker file/,
+    );
+    const updates = (await client.list(client.kinds.NodeUpdate)).items;
+    assert.equal(
+      updates.every((update) => update.status?.staged?.image === update.spec.osImage),
+      true,
+    );
+    const operator = await client.get(client.kinds.ClusterOperator, 'demo');
+    assert.equal(operator.status?.versions?.[0]?.version, '1.1.0');
+  });
+
+  test('the update is completed when every node runs it, and not before', async () => {
+    const { client } = plane;
+    for (const node of nodeNames.slice(0, 2)) mayReboot.add(node);
+    await waitFor(
+      client,
+      client.kinds.NodeUpdate,
+      'master-1',
+      (update) => update?.status?.booted?.image === update?.spec.osImage,
+      { timeoutMs: 10_000 },
+    );
+    assert.equal((await readVersion(client))?.status?.history?.[0]?.state, 'Partial');
+    mayReboot.add('master-2');
+    await untilVersion(
+      client,
+      '1.1.0 to be completed',
+      (version) => version.status?.history?.[0]?.state === 'Completed',
+    );
+    const version = await readVersion(client);
+    assert.equal(version?.status?.history?.[0]?.acceptedRisks, undefined);
+    assert.equal(progressing(version)?.message, 'Cluster version is 1.1.0');
+    assert.equal(
+      (await client.get(client.kinds.ConfigMap, 'demo-config', 'openshift-demo')).data?.legacyMode,
+      'true',
+    );
+  });
+
+  test('the report of the preflight is superseded by the update that it let through', async () => {
+    const { client } = plane;
+    const name = implicitName(plane.releases.get('1.1.0')?.payload ?? '');
+    await waitFor(
+      client,
+      client.kinds.UpdatePreflight,
+      name,
+      (each) => each?.status?.verdict === 'Superseded',
+      {
+        namespace: clusterVersionNamespace,
+        timeoutMs: 10_000,
+      },
+    );
+  });
+
+  test('an update by an image that no bundle signs is refused, with force too', async () => {
+    await desire(plane, { image: `quay.example/release@sha256:${'9'.repeat(64)}`, force: true });
+    await untilVersion(plane.client, 'a refusal', (version) => accepted(version)?.status === 'False');
+    const version = await readVersion(plane.client);
+    assert.equal(accepted(version)?.reason, 'RetrievePayload');
+    assert.match(accepted(version)?.message ?? '', /no signed bundle at hand holds the payload/);
+    assert.equal(version?.status?.desired.version, '1.1.0');
+    await desire(plane, null);
+  });
+
+  test('what is forced is written into the history, each thing by its name', async () => {
+    checkEnds = { exitCode: 1 };
+    await plane.hold('2.0.0');
+    const { client } = plane;
+    const operator = await client.get(client.kinds.ClusterOperator, 'demo');
+    const upgradeable = {
+      type: 'Upgradeable',
+      status: 'False' as const,
+      reason: 'Old',
+      message: 'too old',
+      lastTransitionTime: new Date().toISOString(),
+    };
+    await client.updateStatus(client.kinds.ClusterOperator, {
+      ...operator,
+      status: { ...operator.status, conditions: [...(operator.status?.conditions ?? []), upgradeable] },
+    });
+    await desire(plane, { version: '2.0.0' });
+    await untilVersion(client, 'a refusal', (version) =>
+      /ClusterOperatorUpgradeable-demo/.test(accepted(version)?.message ?? ''),
+    );
+    await desire(plane, { version: '2.0.0', force: true });
+    await untilVersion(
+      client,
+      '2.0.0 to be completed',
+      (version) =>
+        version.status?.history?.[0]?.version === '2.0.0' && version.status.history[0].state === 'Completed',
+    );
+    const [entry] = (await readVersion(client))?.status?.history ?? [];
+    assert.match(
+      entry?.acceptedRisks ?? '',
+      /^Forced through blocking failures: .*ClusterOperatorUpgradeable-demo/,
+    );
+  });
+});
+
+test('the controller killed with -9 at every step of an update goes on, and nothing is done twice', async (t) => {
+  const plane = await startControlPlane([
+    { version: '1.0.0', manifests: {}, images: images('1') },
+    { version: '1.1.0', previous: ['1.0.0'], manifests, images: images('2') },
+  ]);
+  const stop = new AbortController();
+  t.after(async () => {
+    stop.abort();
+    await plane.close();
+  });
+  const jobs = playJobs(plane.client, () => ({ exitCode: 0, output: framed({}) }), stop.signal);
+  const options = { ...plane.options(stop.signal), client: jobs.client };
+  const hands = [
+    jobs.done,
+    playOperators(plane.client, stop.signal),
+    playNodes(plane.client, () => true, stop.signal),
+    runPreflightController(options),
+  ];
+  await plane.hold('1.0.0');
+  await plane.hold('1.1.0');
+  const { client } = plane;
+  const state = async () => (await readVersion(client))?.status?.history?.[0];
+  const run = (fault: string | undefined, version = '1.1.0') =>
+    runUntilKilled(plane, fault, async () => {
+      const entry = await state();
+      return entry?.version === version && entry.state === 'Completed';
+    });
+
+  assert.equal(await run(undefined, '1.0.0'), 'completed', 'the first release is installed');
+  await desire(plane, { version: '1.1.0' });
+  assert.equal(await run('update-accepted'), 'killed');
+  assert.deepEqual([(await state())?.version, (await state())?.state], ['1.1.0', 'Partial']);
+  let kills = 0;
+  for (let passage = 1; passage < 30; passage += 1) {
+    if ((await run(`update-task:${passage}`)) === 'completed') break;
+    kills += 1;
+  }
+  assert.ok(kills >= 7, `killed ${kills} times on its way`);
+  assert.equal((await state())?.state, 'Completed');
+  const history = (await readVersion(client))?.status?.history ?? [];
+  assert.deepEqual(
+    history.map((entry) => [entry.version, entry.state]),
+    [
+      ['1.1.0', 'Completed'],
+      ['1.0.0', 'Completed'],
+    ],
+  );
+  const job = await client.get(client.kinds.Job, 'migrate', 'openshift-demo');
+  assert.equal(job.metadata.generation ?? 1, 1);
+  const deployment = await client.get(client.kinds.Deployment, 'demo', 'openshift-demo');
+  assert.equal(deployment.metadata.generation, 1, 'applied once, not once a start');
+  assert.equal(jobs.started.filter((name) => name.startsWith('demo-check')).length, 1, 'one preflight run');
+  const kind = await client.resolveKind('demo.example.io/v1', 'Widget');
+  assert.ok(kind !== undefined);
+  assert.equal((await client.get(kind, 'main')).metadata.generation, 1);
+  stop.abort();
+  await Promise.all(hands);
+});
+
+/** Runs the controller as a process until the fault kills it, or until `done`; then ends it. */
+async function runUntilKilled(
+  plane: ControlPlane,
+  fault: string | undefined,
+  done: () => Promise<boolean>,
+): Promise<'killed' | 'completed'> {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', join(repository, 'tests', 'update-controller.ts')],
+    {
+      stdio: ['pipe', 'ignore', 'inherit'],
+      env: {
+        ...process.env,
+        UPDATE_KUBECONFIG: plane.cluster.kubeconfig,
+        UPDATE_BUNDLES: [...plane.releases.values()].map((release) => release.path).join(','),
+        UPDATE_KEY: plane.keyFile,
+        UPDATE_INITIAL: image(plane, '1.0.0'),
+        SLUICE_LOG: 'silent',
+        ...(fault === undefined ? {} : { SLUICE_FAULT: fault }),
+      },
+    },
+  );
+  const exited = once(child, 'exit');
+  const deadline = Date.now() + 30_000;
+  while (child.exitCode === null && child.signalCode === null) {
+    if (Date.now() > deadline)
+      throw new Error(
+        `the update did not move: ${JSON.stringify(progressing(await readVersion(plane.client)))}`,
+      );
+    if (await done()) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  child.stdin.end();
+  await exited;
+  return child.signalCode === 'SIGKILL' ? 'killed' : 'completed';
+}
