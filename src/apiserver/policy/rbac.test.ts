@@ -43,6 +43,12 @@ const source = {
       rules: [],
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { 'to-collected': 'yes' } }] },
     }),
+    named(
+      'wider',
+      { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { 'to-wider': 'yes' } }] } },
+      undefined,
+      { 'to-wider': 'yes' },
+    ),
     named('part', { rules: [rule(['get'], ['apps'], ['deployments'])] }, undefined, {
       'to-collected': 'yes',
     }),
@@ -55,6 +61,7 @@ const source = {
     named('d', bind('ClusterRole', 'everything', [account('admin', 'kube-system')])),
     named('e', bind('ClusterRole', 'paths', [group('system:authenticated')])),
     named('f', bind('ClusterRole', 'collected', [user('collector')])),
+    named('circle', bind('ClusterRole', 'wider', [user('circle')])),
     named('g', bind('ClusterRole', 'gone', [user('reader')])),
   ],
   roleBindings: [
@@ -121,6 +128,7 @@ test('who may do what', async (t) => {
     ['path beside', as('x', 'system:authenticated'), path('get', '/metrics'), false],
     ['path, other verb', as('x', 'system:authenticated'), path('post', '/healthz'), false],
     ['aggregated role', as('collector'), ask('get', 'apps', 'deployments'), true],
+    ['role that aggregates itself', as('circle'), ask('get', 'apps', 'deployments'), false],
     ['system:masters', as('root', 'system:masters'), ask('delete', 'any', 'thing'), true],
     ['nobody', as('nobody'), ask('get', '', 'pods'), false],
   ];

@@ -165,19 +165,22 @@ function buildIndex(source: RbacSource): Map<string, Grant[]> {
   return index;
 }
 
-/** The rules of a role; an aggregated ClusterRole has those of the roles that it selects. */
-function roleRules(role: JsonObject, clusterRoles: ReadonlyMap<string, JsonObject>): PolicyRule[] {
+/** The rules of a role; an aggregated ClusterRole has those of the roles that it selects, which may be aggregated too. */
+function roleRules(
+  role: JsonObject,
+  clusterRoles: ReadonlyMap<string, JsonObject>,
+  visited: Set<JsonObject> = new Set(),
+): PolicyRule[] {
+  if (visited.has(role)) return [];
+  visited.add(role);
   const selectors = objects(valueAt(role, 'aggregationRule', 'clusterRoleSelectors'));
   if (selectors.length === 0) return readRules(role);
-  const rules: PolicyRule[] = [];
-  for (const other of clusterRoles.values()) {
-    // A role that aggregates itself is not followed: its rules are those of plain roles.
-    if (other === role || valueAt(other, 'aggregationRule') !== undefined) continue;
+  return [...clusterRoles.values()].flatMap((other) => {
     const labels = valueAt(other, 'metadata', 'labels');
     const known = (isObject(labels) ? labels : {}) as Record<string, string>;
-    if (selectors.some((selector) => matchesLabelSelector(selector, known))) rules.push(...readRules(other));
-  }
-  return rules;
+    const isSelected = selectors.some((selector) => matchesLabelSelector(selector, known));
+    return isSelected ? roleRules(other, clusterRoles, visited) : [];
+  });
 }
 
 function readRules(role: JsonObject): PolicyRule[] {

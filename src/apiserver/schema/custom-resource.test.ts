@@ -188,9 +188,16 @@ test('what an update of a definition cannot change', () => {
 });
 
 test('a definition is compiled once', () => {
-  const crd = definition(spec({ a: string }));
-  const schema = customResourceSchema(crd, 'v1');
-  assert.equal(customResourceSchema(crd, 'v1'), schema);
+  const stored = (generation: number, properties: JsonObject): JsonObject => ({
+    ...definition(spec(properties)),
+    metadata: { name: 'things.example.com', uid: 'u', generation },
+  });
+  const schema = customResourceSchema(stored(1, { a: string }), 'v1');
+  assert.equal(customResourceSchema(stored(1, { a: string }), 'v1'), schema);
+  assert.deepEqual(
+    customResourceSchema(stored(2, { b: string }), 'v1').unknownFields({ spec: { b: 'x' } }),
+    [],
+  );
   assert.deepEqual(schema.unknownFields({ spec: { a: 'x', b: 1 } }), ['spec.b']);
 });
 

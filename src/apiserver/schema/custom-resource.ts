@@ -124,17 +124,21 @@ function* changeErrors(spec: JsonObject, oldCrd: JsonObject): Generator<FieldErr
   }
 }
 
-const compiled = new WeakMap<JsonObject, Map<string, CompiledSchema>>();
+/** Compiled schemas that are kept; all versions of all definitions of a cluster fit in many times over. */
+const compiledMax = 1000;
+const compiled = new Map<string, CompiledSchema>();
 
-/** The compiled schema of one served version; kept for as long as the definition itself is. */
+/** The compiled schema of one served version; kept until the definition's spec changes. */
 export function customResourceSchema(crd: JsonObject, version: string): CompiledSchema {
-  const versions = compiled.get(crd) ?? new Map<string, CompiledSchema>();
-  compiled.set(crd, versions);
-  const known = versions.get(version);
-  if (known !== undefined) return known;
   const found = objectsOf(valueAt(crd, 'spec', 'versions')).find(({ name }) => name === version);
   const schema = valueAt(found, 'schema', 'openAPIV3Schema');
+  const uid = stringAt(crd, 'metadata', 'uid');
+  // An object that was never stored has no version of its own to be known by.
+  const id = uid === undefined ? undefined : `${uid}/${valueAt(crd, 'metadata', 'generation')}/${version}`;
+  const known = id === undefined ? undefined : compiled.get(id);
+  if (known !== undefined) return known;
   const made = compileSchema(isObject(schema) ? schema : { type: 'object' });
-  versions.set(version, made);
+  if (compiled.size >= compiledMax) compiled.clear();
+  if (id !== undefined) compiled.set(id, made);
   return made;
 }
