@@ -1,10 +1,20 @@
+import {
+  type CharTest,
+  codePointOf,
+  controlEscapes,
+  digit,
+  foldsOf,
+  not,
+  posix,
+  space,
+  unicodeTest,
+  word,
+} from './regex-class.ts';
+
 /**
  * Reads the syntax of RE2 (https://github.com/google/re2/wiki/Syntax), which Kubernetes gives to `matches`, `find`
  * and schema patterns. What RE2 lacks, look-around and back-references, is refused: it has no linear-time matching.
  */
-
-/** Whether a code point belongs to a class. */
-export type CharTest = (codePoint: number) => boolean;
 
 export type Assertion = 'lineStart' | 'lineEnd' | 'textStart' | 'textEnd' | 'word' | 'notWord';
 
@@ -49,33 +59,6 @@ export function parseRegex(pattern: string): RegexNode {
     throw new RegexSyntaxError('expression too large', `${pattern.slice(0, 32)}…`);
   }
   return new RegexParser(pattern).parse();
-}
-
-const digit = ranges('09');
-const word = ranges('09AZaz__');
-const space = ranges('\t\n\f\r  ');
-
-const posix: Record<string, CharTest> = {
-  alnum: ranges('09AZaz'),
-  alpha: ranges('AZaz'),
-  ascii: (c) => c < 128,
-  blank: ranges('\t\t  '),
-  cntrl: (c) => c < 32 || c === 127,
-  digit,
-  graph: (c) => c > 32 && c < 127,
-  lower: ranges('az'),
-  print: (c) => c >= 32 && c < 127,
-  punct: ranges('!/:@[`{~'),
-  space: ranges('\t\r  '),
-  upper: ranges('AZ'),
-  word,
-  xdigit: ranges('09AFaf'),
-};
-
-const controlEscapes: Record<string, number> = { a: 7, f: 12, t: 9, n: 10, r: 13, v: 11 };
-
-export function isWordCharacter(codePoint: number): boolean {
-  return word(codePoint);
 }
 
 class RegexParser {
@@ -365,44 +348,4 @@ function repetitions(node: RegexNode): number {
     default:
       return 1;
   }
-}
-
-/** A class from pairs of first and last character: `'09az'` is `[0-9a-z]`. */
-function ranges(pairs: string): CharTest {
-  const points = [...pairs].map(codePointOf);
-  return (c) => {
-    for (let at = 0; at < points.length; at += 2) {
-      if (c >= (points[at] as number) && c <= (points[at + 1] as number)) return true;
-    }
-    return false;
-  };
-}
-
-function not(test: CharTest): CharTest {
-  return (c) => !test(c);
-}
-
-function foldsOf(codePoint: number): number[] {
-  const text = String.fromCodePoint(codePoint);
-  return [text.toLowerCase(), text.toUpperCase()]
-    .filter((folded) => [...folded].length === 1)
-    .map(codePointOf);
-}
-
-function codePointOf(text: string): number {
-  return text.codePointAt(0) as number;
-}
-
-/** A general category (`Lu`, `L`) or script (`Greek`), as JavaScript's own tables know it. */
-function unicodeTest(name: string): CharTest | undefined {
-  if (name === 'Any') return () => true;
-  for (const property of [`gc=${name}`, `sc=${name}`]) {
-    try {
-      const single = new RegExp(`^\\p{${property}}$`, 'u');
-      return (c) => single.test(String.fromCodePoint(c));
-    } catch {
-      // Not of this property: try the next.
-    }
-  }
-  return undefined;
 }

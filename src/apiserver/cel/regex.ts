@@ -1,11 +1,6 @@
 import { Budget, BudgetExceeded } from './budget.ts';
-import {
-  type Assertion,
-  type CharTest,
-  isWordCharacter,
-  parseRegex,
-  type RegexNode,
-} from './regex-syntax.ts';
+import { type CharTest, isWordCharacter } from './regex-class.ts';
+import { type Assertion, parseRegex, type RegexNode } from './regex-syntax.ts';
 
 /**
  * Regular expressions in linear time: a virtual machine that moves all threads over the text at once (Pike's,
