@@ -184,8 +184,7 @@ async function upFailure(demo: Demo): Promise<Error> {
 async function attach(demo: Demo): Promise<void> {
   const { teller, shell } = demo;
   teller.heading(`The disk with ${to} is attached to one node`);
-  const run = join(demo.layout.dir, 'nodes', 'master-0', 'run');
-  await shell.sluice(['media', 'attach', demo.media(to), '--node', 'master-0', '--run', run]);
+  await shell.sluice(['media', 'attach', demo.media(to), '--node', 'master-0']);
   await shell.sluice(['release', 'ls']);
 }
 
@@ -245,8 +244,7 @@ async function copy(demo: Demo, client: KubeClient): Promise<void> {
     .filter((each) => each.release === bundle(to))
     .reduce((sum, each) => sum + (each.bytesDone ?? 0), 0);
   demo.tell({ bytesCopied, state: 'Available' });
-  const run = join(demo.layout.dir, 'nodes', 'master-0', 'run');
-  await shell.sluice(['media', 'detach', demo.media(to), '--node', 'master-0', '--run', run]);
+  await shell.sluice(['media', 'detach', demo.media(to), '--node', 'master-0']);
 }
 
 const updateMs = 120_000;
@@ -327,7 +325,7 @@ async function cleanReleases(demo: Demo): Promise<void> {
   const { teller, shell } = demo;
   teller.heading('What is in use cannot be removed; what is not, frees its bytes');
   await shell.sluice(['release', 'rm', to], { expect: [3] });
-  await shell.sluice(['release', 'rm', from, '--wait']);
+  await shell.sluice(['release', 'rm', from]);
   await shell.sluice(['release', 'ls']);
 }
 

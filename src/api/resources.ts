@@ -552,7 +552,7 @@ export interface NodeUpdateStatus {
   /** Releases that the node keeps whole on its disk. */
   store?: NodeUpdateStatusStore[];
   /**
-   * Ready: the agent does its work. Held: the node wants to reboot and may not. Degraded: something needs a
+   * Updated: the node runs what it should. Held: it wants to reboot and may not. Degraded: something needs a
    * person.
    */
   conditions?: Condition[];

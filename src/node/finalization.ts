@@ -1,8 +1,10 @@
+import type { Condition } from '../api/core.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import type { AgentReport, Desired } from '../finalize/agent.ts';
 import type { ClockEvidence } from '../finalize/clock-trust.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { type ConditionUpdate, setCondition } from '../kube/conditions.ts';
 import type { Clock } from '../observe/clock.ts';
 import { parseReference } from '../oci/reference.ts';
 
@@ -26,7 +28,12 @@ export function desiredOf(update: NodeUpdate | undefined): Desired | undefined {
 }
 
 /** The agent's part of NodeUpdate.status; null takes a field away (RFC 7396). Pure. */
-export function statusOf(report: AgentReport, agentVersion: string): object {
+export function statusOf(
+  report: AgentReport,
+  agentVersion: string,
+  conditions: Condition[] | undefined,
+  now: number,
+): object {
   const deployment = (of: AgentReport['os']['booted']) =>
     of === undefined ? null : { image: of.image, version: of.version ?? null };
   return {
@@ -38,7 +45,37 @@ export function statusOf(report: AgentReport, agentVersion: string): object {
     booted: deployment(report.os.booted),
     staged: deployment(report.os.staged),
     holds: report.holds,
+    conditions: conditionsOf(report).reduce((all, each) => setCondition(all, each, now), conditions ?? []),
   };
+}
+
+/** Whether the node does its work, waits, or needs a person, each in one sentence. Pure. */
+function conditionsOf(report: AgentReport): ConditionUpdate[] {
+  const [first] = report.holds;
+  const needsPerson = report.holds.find(({ gate }) => gate === 'config' || gate === 'staged');
+  return [
+    {
+      type: 'Updated',
+      status: report.state === 'Idle' ? 'True' : 'False',
+      reason: report.state === 'Idle' ? 'AsDesired' : 'UpdatePending',
+      message: messageOf(report),
+    },
+    {
+      type: 'Held',
+      status: first === undefined ? 'False' : 'True',
+      reason: first?.reason ?? 'NothingHolds',
+      message:
+        first === undefined
+          ? 'nothing holds this node'
+          : report.holds.map(({ gate, message }) => `${gate}: ${message}`).join('; '),
+    },
+    {
+      type: 'Degraded',
+      status: needsPerson === undefined ? 'False' : 'True',
+      reason: needsPerson?.reason ?? 'AsExpected',
+      message: needsPerson?.message ?? 'the agent does its work',
+    },
+  ];
 }
 
 function messageOf(report: AgentReport): string {
@@ -61,13 +98,22 @@ export function createReporter(
   client: KubeClient,
   nodeName: string,
   agentVersion: string,
+  clock: Clock,
 ): (report: AgentReport) => Promise<void> {
   let sent = '';
+  let conditions: Condition[] | undefined;
   return async (report) => {
-    const status = statusOf(report, agentVersion);
-    const text = JSON.stringify(status);
+    const text = JSON.stringify(report);
     if (text === sent) return;
-    await client.patch(client.kinds.NodeUpdate, nodeName, { status }, { subresource: 'status' });
+    conditions ??= (await client.get<NodeUpdate>(client.kinds.NodeUpdate, nodeName)).status?.conditions ?? [];
+    const status = statusOf(report, agentVersion, conditions, clock.now());
+    const written = await client.patch<NodeUpdate>(
+      client.kinds.NodeUpdate,
+      nodeName,
+      { status },
+      { subresource: 'status' },
+    );
+    conditions = written.status?.conditions;
     sent = text;
   };
 }

@@ -75,7 +75,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     signal,
     watchRegistry: true,
   });
-  const pods = await startPods({ ...options, tls, logger: logger.child({ part: 'pods' }), signal });
+  const pods = await startPods({ ...options, tls, clock, logger: logger.child({ part: 'pods' }), signal });
   const registration = {
     client,
     nodeName: name,
@@ -123,7 +123,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     blockers: async () => [],
     clockEvidence: createSkewMeter(registryHttp, client.server, clock),
     desired: () => desiredOf(updates.get(name) as NodeUpdate | undefined),
-    report: createReporter(client, name, options.agentVersion),
+    report: createReporter(client, name, options.agentVersion, clock),
     markerOwnerUid: process.getuid?.() ?? 0,
     clock,
     random: Math.random,

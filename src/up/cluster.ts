@@ -84,7 +84,7 @@ async function start(
   const keys = await installKeys(layout, options.keyFiles);
   const workload = await chooseWorkload(options, nodes);
   const bundle = await installRelease(options, nodes, keys);
-  const ports = { api: await freePort(), lock: await freePort() };
+  const ports = { api: await freePort(before?.server), lock: await freePort(before?.lockUrl) };
   const server = `https://127.0.0.1:${ports.api}`;
   const lockUrl = `http://127.0.0.1:${ports.lock}/`;
   await writeIdentities(layout, nodes, server, apiInt);

@@ -9,12 +9,17 @@ export async function isFree(address: string, port: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));
-    server.listen({ address, host: address, port, exclusive: true }, () => server.close(() => resolve(true)));
+    server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve(true)));
   });
 }
 
-/** A free port on loopback. Somebody may take it before it is used; then the start says so. */
-export async function freePort(): Promise<number> {
+/**
+ * A free port on loopback: the one of the URL that was used before where it still is free, so that kubeconfigs
+ * which people have copied go on working. Somebody may take it before it is used; then the start says so.
+ */
+export async function freePort(before?: string): Promise<number> {
+  const earlier = before === undefined ? 0 : Number(new URL(before).port);
+  if (earlier > 0 && (await isFree('127.0.0.1', earlier))) return earlier;
   return await new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
