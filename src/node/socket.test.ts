@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
+import { silentLogger } from '../observe/log.ts';
+import { askNode, type NodeSocket, nodeSocketPath, serveNodeSocket } from './socket.ts';
+
+let dir: string;
+let socket: NodeSocket;
+
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'sluice-socket-'));
+  await writeFile(nodeSocketPath(dir), ''); // As a killed process leaves it.
+  socket = await serveNodeSocket(
+    nodeSocketPath(dir),
+    {
+      'GET /v1/hello': async () => ({ hello: 'node' }),
+      'POST /v1/echo': async (body) => ({ body }),
+      'POST /v1/refuse': async () => {
+        throw new SluiceError('SignatureMissing', 'nobody signed it', { next: 'Sign it.' });
+      },
+      'POST /v1/break': async () => {
+        throw new TypeError('a defect');
+      },
+    },
+    silentLogger,
+  );
+});
+
+after(async () => {
+  await socket.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const code = (wanted: string) => (error: unknown) => isSluiceError(error) && error.code === wanted;
+
+test('only its owner may open the socket', async () => {
+  assert.equal((await stat(socket.path)).mode & 0o777, 0o600);
+});
+
+test('answers and errors travel whole, with what to do next', async () => {
+  assert.deepEqual(await askNode(socket.path, 'GET /v1/hello'), { hello: 'node' });
+  assert.deepEqual(await askNode(socket.path, 'POST /v1/echo', { path: '/a b' }), { body: { path: '/a b' } });
+  await assert.rejects(askNode(socket.path, 'POST /v1/refuse'), (error: unknown) => {
+    assert.ok(error instanceof SluiceError);
+    assert.deepEqual(
+      [error.code, error.message, error.next],
+      ['SignatureMissing', 'nobody signed it', 'Sign it.'],
+    );
+    return true;
+  });
+  await assert.rejects(askNode(socket.path, 'POST /v1/break'), code('Internal'));
+  await assert.rejects(askNode(socket.path, 'GET /v1/nothing'), code('NotFound'));
+});
+
+test('a second process does not take the socket away', async () => {
+  await assert.rejects(serveNodeSocket(socket.path, {}, silentLogger), code('Conflict'));
+  assert.deepEqual(await askNode(socket.path, 'GET /v1/hello'), { hello: 'node' });
+});
+
+test('where no node listens, the message says what to do', async () => {
+  await assert.rejects(askNode(join(dir, 'none.sock'), 'GET /v1/hello'), (error: unknown) => {
+    assert.ok(isSluiceError(error, 'Unreachable'));
+    assert.match(error.next, /--node/);
+    return true;
+  });
+});
+
+test('a path that no socket can have is refused in words', async () => {
+  await assert.rejects(
+    serveNodeSocket(join(dir, 'x'.repeat(100), 'node.sock'), {}, silentLogger),
+    code('InputInvalid'),
+  );
+});
