@@ -9,6 +9,7 @@ import type { KubeClient } from '../src/kube/client.ts';
 import { openMedia } from '../src/media/media.ts';
 import { type ContentManager, createContentManager } from '../src/node/content.ts';
 import { registerNode } from '../src/node/registration.ts';
+import { nodeSocketPath, serveNodeSocket } from '../src/node/socket.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { type RegistryServer, serveRegistry } from '../src/registry/server.ts';
@@ -163,10 +164,12 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
         watchRegistry: true,
       });
       const ended = manager.run();
+      const socket = await serveNodeSocket(nodeSocketPath(node.dirs.run), manager.routes, silentLogger);
       const handle: RunningManager = {
         manager,
         async stop() {
           end.abort();
+          await socket.close();
           await ended;
           managers.delete(node.name);
         },

@@ -18,6 +18,7 @@ before(async () => {
     {
       'GET /v1/hello': async () => ({ hello: 'node' }),
       'POST /v1/echo': async (body) => ({ body }),
+      'DELETE /v1/echo': async (body) => ({ body }),
       'POST /v1/refuse': async () => {
         throw new SluiceError('SignatureMissing', 'nobody signed it', { next: 'Sign it.' });
       },
@@ -42,7 +43,10 @@ test('only its owner may open the socket', async () => {
 
 test('answers and errors travel whole, with what to do next', async () => {
   assert.deepEqual(await askNode(socket.path, 'GET /v1/hello'), { hello: 'node' });
-  assert.deepEqual(await askNode(socket.path, 'POST /v1/echo', { path: '/a b' }), { body: { path: '/a b' } });
+  for (const method of ['POST', 'DELETE']) {
+    const answer = await askNode(socket.path, `${method} /v1/echo`, { path: '/ä b' });
+    assert.deepEqual(answer, { body: { path: '/ä b' } }, method);
+  }
   await assert.rejects(askNode(socket.path, 'POST /v1/refuse'), (error: unknown) => {
     assert.ok(error instanceof SluiceError);
     assert.deepEqual(

@@ -120,8 +120,13 @@ export async function askNode(path: string, route: string, body?: unknown): Prom
   const [method, url] = route.split(' ');
   return await new Promise((resolve, reject) => {
     const payload = body === undefined ? undefined : JSON.stringify(body);
+    // Node sends the body of a DELETE without its length unless it is told.
+    const headers = {
+      host: 'node',
+      ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
+    };
     const outgoing = request(
-      { socketPath: path, method, path: url, timeout: answerTimeoutMs, headers: { host: 'node' } },
+      { socketPath: path, method, path: url, timeout: answerTimeoutMs, headers },
       (response) => {
         readBody(response, bodyBytesMax).then((bytes) => {
           const value = parseJson(bytes) as Record<string, unknown>;

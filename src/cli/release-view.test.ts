@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NodeUpdate, NodeUpdateStatus } from '../api/resources.ts';
+import { matchRelease, progressRows, releaseRows } from './release-view.ts';
+
+const name = 'ocp-release-bundle-1.1.0-x86_64';
+
+test('a version stands for the bundles that have it; a full name for itself', () => {
+  const names = [name, 'ocp-release-bundle-1.1.0-aarch64', 'ocp-release-bundle-1.1.0-rc.1-x86_64'];
+  assert.deepEqual(matchRelease('1.1.0', names), names.slice(0, 2));
+  assert.deepEqual(matchRelease('1.1.0-rc.1', names), names.slice(2));
+  assert.deepEqual(matchRelease(name, []), [name]);
+  assert.deepEqual(matchRelease('9.9.9', names), []);
+});
+
+function update(node: string, status: NodeUpdateStatus): NodeUpdate {
+  return { apiVersion: 'sluice.dev/v1', kind: 'NodeUpdate', metadata: { name: node }, spec: {}, status };
+}
+
+test('each node has a bar: waiting, copying, verifying, paused, verified', () => {
+  const bytes = { bytesDone: 46, bytesTotal: 100 };
+  const rows = progressRows(
+    name,
+    [
+      update('b', { copies: [{ release: name, state: 'Copying', rate: 7, ...bytes }] }),
+      update('c', { copies: [{ release: name, state: 'Verifying', ...bytes }] }),
+      update('d', { copies: [{ release: name, state: 'Paused', reason: 'MediaLost', ...bytes }] }),
+      update('e', { store: [{ name, bundleDigest: 'sha256:x', bytes: 100 }] }),
+    ],
+    ['a', 'b', 'c', 'd', 'e'],
+  );
+  assert.deepEqual(rows, [
+    { label: 'a', done: 0, total: 0, state: 'waiting' },
+    { label: 'b', done: 46, total: 100, rate: 7 },
+    { label: 'c', done: 46, total: 100, state: 'verifying' },
+    { label: 'd', done: 46, total: 100, state: 'paused: MediaLost' },
+    { label: 'e', done: 100, total: 100, state: 'verified' },
+  ]);
+});
+
+test('one word for each release, and what is in use', () => {
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const make = (type: string, status: 'True' | 'False', message = '') => ({
+    type,
+    status,
+    reason: type,
+    message,
+    lastTransitionTime,
+  });
+  const of = (...conditions: ReturnType<typeof make>[]) => {
+    const rows = releaseRows({
+      object: {
+        apiVersion: 'x/v1',
+        kind: 'InternalReleaseImage',
+        metadata: { name: 'cluster' },
+        spec: { releases: [{ name }] },
+        status: { conditions: [], releases: [{ name, conditions }] },
+      },
+      bundles: [],
+      inUse: new Map([[name, 'it runs']]),
+    });
+    return rows[0];
+  };
+  assert.equal(of(make('Available', 'True'))?.state, 'Available');
+  assert.equal(of(make('Available', 'True'))?.inUse, 'it runs');
+  assert.equal(
+    of(make('Available', 'True'), make('Degraded', 'True', 'a node'))?.state,
+    'Available, degraded',
+  );
+  assert.equal(of(make('Installing', 'True', '46%'))?.message, '46%');
+  assert.equal(of(make('Removing', 'True'))?.state, 'Removing');
+  assert.equal(of(make('Mounted', 'True'), make('Available', 'False'))?.state, 'Mounted');
+  assert.equal(of(make('Degraded', 'True', 'bad'))?.state, 'Degraded');
+  assert.equal(of(make('Available', 'True'), make('Mounted', 'True'))?.diskFree, true);
+});

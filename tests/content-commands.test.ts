@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { run } from '../src/process/run.ts';
+import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { type ContentPlane, startContentPlane, until } from './content-plane.ts';
+import { repository } from './tier.ts';
+
+let plane: ContentPlane;
+let one: TestRelease;
+let two: TestRelease;
+
+before(async () => {
+  plane = await startContentPlane(1);
+  [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
+  for (const node of plane.nodes) {
+    await plane.preload(node, one);
+    await plane.startManager(node);
+    await plane.startRegistry(node);
+  }
+  await plane.setCurrent(one);
+  plane.startController();
+  await until('the object', async () => (await plane.object())?.status !== undefined);
+});
+
+after(() => plane?.close());
+
+/** The program as people call it. */
+async function sluice(...args: string[]) {
+  const [node] = plane.nodes;
+  const socket = join(node?.dirs.run ?? '', 'node.sock');
+  const local = args[0] === 'media' && args[1] !== 'ls' ? ['--socket', socket] : [];
+  const result = await run(join(repository, 'sluice'), [...args, ...local], {
+    env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
+  });
+  return { ...result, all: `${result.stdout}${result.stderr}` };
+}
+
+test('nothing is known of a release that is nowhere, and the message says what is at hand', async () => {
+  const result = await sluice('release', 'add', '1.1.0');
+  assert.equal(result.code, 1);
+  assert.match(result.stderr, /there is no release 1\.1\.0 \(at hand: ocp-release-bundle-1\.0\.0-x86_64\)/);
+  assert.match(result.stderr, /next: Attach media/);
+});
+
+test('media of a stranger: exit code 6, and the reason', async () => {
+  const stranger = await makeRelease({
+    version: '6.0.0',
+    dir: await mkdtemp(join(plane.dir, 'stranger-')),
+    key: testKey('stranger').pair,
+  });
+  const result = await sluice('media', 'attach', stranger.path);
+  assert.equal(result.code, 6, result.all);
+  assert.match(result.stderr, /is refused: .*not trusted/);
+  await until('the refusal', async () => (await sluice('media', 'ls')).stdout.includes('SignatureUntrusted'));
+  assert.equal((await sluice('media', 'detach', stranger.path)).code, 0);
+});
+
+test('something that is no medium is refused at once', async () => {
+  const path = join(plane.dir, 'nothing');
+  await writeFile(path, 'nothing');
+  assert.notEqual((await sluice('media', 'attach', path)).code, 0);
+  assert.equal((await sluice('media', 'attach', `${path}.missing`)).code, 1);
+});
+
+test('attach, see, add, and be told when the disk may go', async () => {
+  const attached = await sluice('media', 'attach', two.path);
+  assert.equal(attached.code, 0, attached.all);
+  assert.match(attached.stdout, new RegExp(`^${two.name}\t1\\.1\\.0\t${two.digest}`));
+  assert.match(attached.stderr, /signed by maker/);
+  await until('it to be listed', async () => /1\.1\.0 +Mounted/.test((await sluice('release', 'ls')).stdout));
+
+  const added = await sluice('release', 'add', '1.1.0', '--wait', '--timeout', '60s');
+  assert.equal(added.code, 0, added.all);
+  assert.match(added.stderr, /is available: 1 of 1 nodes hold it, every byte verified/);
+  assert.match(added.stderr, /it is safe to remove the disk now/);
+  const again = await sluice('release', 'add', '1.1.0', '--wait');
+  assert.equal(again.code, 0);
+  assert.match(again.stderr, /was asked for already/);
+
+  const rows = JSON.parse((await sluice('release', 'ls', '-o', 'json')).stdout) as {
+    name: string;
+    state: string;
+  }[];
+  assert.deepEqual(
+    rows.map((row) => [row.name, row.state]),
+    [
+      [one.name, 'Available'],
+      [two.name, 'Available'],
+    ],
+  );
+  const status = await sluice('release', 'status', '1.1.0');
+  assert.match(status.stdout, /master-0 +verified/);
+  assert.match(status.stdout, /safe to remove the disk/);
+});
+
+test('a release in use is not removed: exit code 3 and who uses it', async () => {
+  const dry = await sluice('release', 'rm', '1.0.0', '--dry-run');
+  assert.equal(dry.code, 3, dry.all);
+  assert.match(dry.stderr, /is in use: the cluster runs it/);
+});
+
+test('a release that nothing uses says what it would free, then frees it', async () => {
+  await plane.setCurrent(two);
+  await until('it to be free', async () => {
+    const dry = await sluice('release', 'rm', '1.0.0', '--dry-run');
+    return dry.code === 0 && /may go and frees [\d.]+ MiB on each of 1 nodes/.test(dry.stderr);
+  });
+  assert.match((await sluice('release', 'ls')).stdout, /1\.0\.0/);
+  const removed = await sluice('release', 'rm', '1.0.0');
+  assert.equal(removed.code, 0, removed.all);
+  assert.match(removed.stderr, /is removed from 1 nodes, [\d.]+ MiB are freed on each/);
+  const last = await sluice('release', 'rm', '1.1.0');
+  assert.equal(last.code, 3, last.all);
+});
