@@ -72,10 +72,7 @@ export function createAuthenticator(options: AuthOptions): Authenticate {
   };
 }
 
-/**
- * The subject of a client's verified certificate. `authorized` alone is no proof: Node also sets it for a
- * resumed TLS 1.3 session that never had a certificate.
- */
+/** The subject of a client's verified certificate, which must be at hand: a resumed session need not carry one. */
 function certificateName(request: IncomingMessage): string | undefined {
   const socket = request.socket as Partial<TLSSocket>;
   if (socket.authorized !== true) return undefined;
