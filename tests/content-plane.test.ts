@@ -151,3 +151,31 @@ test('a release in use is kept though nobody asks for it, and goes when the upda
   );
   assert.deepEqual([...((await readInUse(plane.cluster.client))?.names.keys() ?? [])], [two.name]);
 });
+
+test('D11 and D16 a deletion lets go of what is ours alone, keeps what is in use, and is not undone at once', async () => {
+  const { client } = plane.cluster;
+  const { kinds } = client;
+  const foreign = 'example.com/somebody-else';
+  const standing = await plane.object();
+  const finalizers = [...(standing?.metadata.finalizers ?? []), foreign];
+  assert.ok(finalizers.includes('internalreleaseimage.machineconfiguration.openshift.io'));
+  await client.patch(kinds.InternalReleaseImage, 'cluster', { metadata: { finalizers } });
+  await client.delete(kinds.InternalReleaseImage, 'cluster');
+  await until('our finalizer to go', async () => (await plane.object())?.metadata.finalizers?.length === 1);
+  assert.deepEqual((await plane.object())?.metadata.finalizers, [foreign]);
+  await client.patch(kinds.InternalReleaseImage, 'cluster', { metadata: { finalizers: [] } });
+  await until('the object to go', async () => (await plane.object()) === undefined);
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  assert.equal(await plane.object(), undefined, 'it was made again though nothing new appeared');
+  const { items } = await client.list(kinds.NodeUpdate);
+  for (const update of items) {
+    assert.deepEqual(
+      update.status?.store?.map((each) => each.name),
+      [two.name],
+    );
+  }
+  // Media appear: now it comes back, with the release in use.
+  await rename(`${media}.away`, media);
+  const again = await until('the object to come back', () => plane.object());
+  assert.deepEqual(again.spec.releases, [{ name: two.name }]);
+});

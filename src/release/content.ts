@@ -111,7 +111,8 @@ export function clusterContent(
         if (found !== undefined) return found;
       } catch (error) {
         failure ??= error;
-        if (isSluiceError(error, 'Unauthorized')) refreshAt = Math.min(refreshAt, clock.now() + refreshSoonMs);
+        if (isSluiceError(error, 'Unauthorized'))
+          refreshAt = Math.min(refreshAt, clock.now() + refreshSoonMs);
         if (isSluiceError(error, 'Unreachable', 'Stalled', 'Timeout')) {
           member.unwellUntil = clock.now() + unwellMs;
         }
