@@ -260,7 +260,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
   return plane;
 }
 
-export function registration(node: TestNode) {
+function registration(node: TestNode) {
   return {
     client: node.client,
     nodeName: node.name,

@@ -9,7 +9,7 @@ import { withStallLimit } from './stall.ts';
 import { type WholeRecord, writeWholeRecord } from './whole.ts';
 
 /** One part of a release that could not be had, in words that name image and digest. */
-export interface CopyProblem {
+interface CopyProblem {
   readonly image: string;
   readonly digest: Digest;
   readonly code: ErrorCode;
@@ -17,7 +17,7 @@ export interface CopyProblem {
 }
 
 /** What ends a copy for now and not for good: it goes on where it stopped. */
-export type PauseCode = 'MediaLost' | 'Unreachable' | 'Stalled' | 'DiskFull';
+type PauseCode = 'MediaLost' | 'Unreachable' | 'Stalled' | 'DiskFull';
 
 /** How a copy can end. */
 export type CopyOutcome =

@@ -231,7 +231,7 @@ async function answers(media: Media | undefined): Promise<boolean> {
  * neither is believed beyond that.
  * Errors: MediaUnreadable where there is no bundle at all; MediaLost.
  */
-export async function verifyMedia(
+async function verifyMedia(
   media: Media,
   options: Pick<AttachmentsOptions, 'keys' | 'accept' | 'logger'>,
 ): Promise<AttachedBundle[]> {

@@ -19,7 +19,7 @@ export function contentRoutes(manager: {
 }
 
 /** A bundle on media, as the socket tells it. */
-export type AttachedAnswer =
+type AttachedAnswer =
   | {
       readonly name: string;
       readonly verified: true;

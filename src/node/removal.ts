@@ -16,7 +16,7 @@ export interface RemovalFacts {
 }
 
 /** Why a release stays; undefined: it may go. */
-export function whyKept(record: WholeRecord, facts: RemovalFacts): string | undefined {
+function whyKept(record: WholeRecord, facts: RemovalFacts): string | undefined {
   // An object that has vanished (a restored etcd) is no wish to lose content (facts, D16).
   if (facts.desired === undefined) return 'no InternalReleaseImage says what should be kept';
   if (facts.desired.has(record.name)) return 'it is asked for';

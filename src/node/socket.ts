@@ -14,7 +14,7 @@ import { readBody } from '../http/server.ts';
 import type { Logger } from '../observe/log.ts';
 
 /** Answers one request; what it returns is sent as JSON. Errors go out as `{error: {code, message, next}}`. */
-export type NodeRoute = (body: unknown) => Promise<unknown>;
+type NodeRoute = (body: unknown) => Promise<unknown>;
 
 /** `METHOD /path` → what it does. */
 export type NodeRoutes = Readonly<Record<string, NodeRoute>>;

@@ -86,7 +86,7 @@ interface ReleaseView {
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 }
 
-export interface MachineConfigNodeRelease {
+interface MachineConfigNodeRelease {
   readonly name: string;
   readonly image?: string;
   readonly conditions: Condition[];

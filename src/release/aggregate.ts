@@ -57,7 +57,7 @@ export interface AggregationInput {
   readonly now: number;
 }
 
-export interface ReleaseStatus {
+interface ReleaseStatus {
   readonly name: string;
   readonly image?: string;
   readonly conditions: Condition[];
@@ -86,7 +86,7 @@ export const degradedPrecedence = [
   'ReleaseImageNotAvailable',
 ] as const;
 
-export type DegradedReason = (typeof degradedPrecedence)[number];
+type DegradedReason = (typeof degradedPrecedence)[number];
 
 /**
  * What the cluster as a whole says of its releases, from what every control-plane node says of them. Available

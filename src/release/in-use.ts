@@ -1,7 +1,7 @@
 import type { Digest } from '../oci/digest.ts';
 
 /** One entry of ClusterVersion.status.history, newest first. */
-export interface HistoryEntry {
+interface HistoryEntry {
   readonly state: string;
   readonly version?: string | undefined;
   readonly image: string;

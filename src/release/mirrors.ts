@@ -7,7 +7,7 @@ export interface MirrorEntry {
 }
 
 /** An image of a signed bundle document, as far as mirrors need it. */
-export interface MirroredImage {
+interface MirroredImage {
   /** The repository as the payload names it, without tag and digest. */
   readonly source: string;
   /** Where it stands in every node's registry. */
