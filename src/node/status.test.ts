@@ -113,6 +113,28 @@ test('a copy shows its progress, and why it stands still', () => {
   assert.equal(condition(failed, two, 'Degraded').message, 'image web: bad');
 });
 
+test('refused media are named where their release is wanted, and only a conflict where it is held', () => {
+  const attached = (name: string, reason: string) => ({
+    attachments: [
+      {
+        path: '/media',
+        state: 'Present' as const,
+        format: 'iso',
+        media: undefined,
+        bundles: [{ name, state: 'Refused' as const, reason, message: 'no' }],
+      },
+    ],
+  });
+  const wanted = content({ desired: [one, two], ...attached(two, 'SignatureUntrusted') });
+  assert.deepEqual(
+    [condition(wanted, two, 'Degraded').reason, condition(wanted, two, 'Degraded').message],
+    ['SignatureUntrusted', '/media: no'],
+  );
+  assert.equal(content(attached(two, 'SignatureUntrusted')).releases.length, 1);
+  assert.equal(condition(content(attached(one, 'SignatureMissing')), one, 'Degraded').status, 'False');
+  assert.equal(condition(content(attached(one, 'BundleConflict')), one, 'Degraded').reason, 'BundleConflict');
+});
+
 test('the same state gives the same words later, and an image is not forgotten', () => {
   const first = content({});
   const previous = { conditions: [first.degraded], releases: first.releases as never[] };

@@ -175,11 +175,13 @@ function problemOf(
   if (copy?.degraded === true && copy.reason !== undefined) {
     return { reason: copy.reason, message: copy.message ?? copy.reason };
   }
-  // Other content under the name of a release that is held or wanted: said where that release is shown.
-  if (!state.records.has(name) && !state.desired.includes(name)) return undefined;
+  // Refused media only matter where their release is wanted; other content under the name of one that is held does.
+  const held = state.records.has(name);
+  if (!held && !state.desired.includes(name)) return undefined;
   for (const attachment of state.attachments) {
     for (const each of attachment.bundles) {
-      if (each.name !== name || each.state !== 'Refused' || each.reason !== 'BundleConflict') continue;
+      if (each.name !== name || each.state !== 'Refused' || each.reason === 'MediaLost') continue;
+      if (held && each.reason !== 'BundleConflict') continue;
       return { reason: each.reason, message: `${attachment.path}: ${each.message}` };
     }
   }

@@ -132,7 +132,7 @@ export function clusterContent(
   }
 
   return {
-    label: "the control-plane nodes' registries",
+    label: 'the registry of the control plane',
     manifest: (repository, reference): Promise<RawManifest | undefined> =>
       firstOf((source) => source.manifest(repository, reference)),
     async blob(repository: string, digest: Digest, wanted: BlobOptions = {}) {
