@@ -3,6 +3,7 @@ import type { Admission } from './policy/admission.ts';
 import type { Served } from './resources.ts';
 import type { Gatekeeper } from './rest/engine.ts';
 import { builtinSchema, defaultBuiltin, nameRuleOf, validateBuiltin } from './schema/builtin.ts';
+import { customResourceSchema } from './schema/custom-resource.ts';
 import type { FieldError } from './schema/field-error.ts';
 import type { JsonObject } from './schema/json.ts';
 import { validateMetadata, validateMetadataUpdate } from './schema/metadata.ts';
@@ -21,7 +22,7 @@ export function createGatekeeper(admission: () => Admission | undefined): Gateke
 
 function schemaOf(served: Served) {
   if (served.custom === undefined) return builtinSchema(served.group, served.version, served.kind);
-  return undefined;
+  return customResourceSchema(served.custom.crd as unknown as JsonObject, served.version);
 }
 
 function problems(served: Served, object: KubeObject, old: KubeObject | undefined): FieldError[] {

@@ -5,6 +5,7 @@ import { serve } from '../http/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { createAccess, createTokens, tokenIssuer } from './access.ts';
+import { createPolicies } from './admission-source.ts';
 import { ensureBootstrap } from './bootstrap.ts';
 import { Definitions } from './definitions.ts';
 import { createGatekeeper } from './gatekeeper.ts';
@@ -12,6 +13,7 @@ import { createHandler } from './http/handler.ts';
 import { createKubeletClient } from './http/log.ts';
 import type { Tools } from './http/tools.ts';
 import type { KubeObject } from './object.ts';
+import type { Admission } from './policy/admission.ts';
 import { Resources } from './resources.ts';
 import type { Engine } from './rest/engine.ts';
 import { RevisionStore } from './store/revisions.ts';
@@ -70,11 +72,12 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   const watches = new WatchHub(store);
   const resources = new Resources();
   const { logger } = options;
+  let policies: Admission | undefined;
   const engine: Engine = {
     store,
     watches,
     resources,
-    gatekeeper: createGatekeeper(() => undefined),
+    gatekeeper: createGatekeeper(() => policies),
     clock: options.clock ?? systemClock,
     logger,
   };
@@ -82,11 +85,14 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   await definitions.start();
   await ensureBootstrap(engine, objects(options.crds), objects(options.bootstrap));
   await definitions.settled();
+  const authorizer = createAccess(engine);
+  // From here on: what the server itself makes sure of comes before any policy.
+  policies = createPolicies(engine, authorizer);
   const open = new Set<ServerResponse>();
   const kubelets = createKubeletClient(options.kubeletClient);
   const keyPem = options.serviceAccountKeyPem;
   const tools: Tools = {
-    authorizer: createAccess(engine),
+    authorizer,
     tokens: keyPem === undefined ? undefined : await createTokens(engine, keyPem),
     audiences: [tokenIssuer],
     loopbackToken: options.loopbackToken,

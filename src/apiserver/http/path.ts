@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { aggregatedDiscovery, coreVersions, groupDocument, groupList, resourceList } from '../discovery.ts';
+import { openApiAt } from '../openapi-scope.ts';
 import type { Engine } from '../rest/engine.ts';
 import { methodNotAllowed, pathNotFound } from '../status.ts';
 import { versionInfo } from '../version.ts';
@@ -32,6 +33,16 @@ export function servePath(
   const issuer = tokenIssuerDocument(tools, path);
   if (issuer !== undefined) {
     sendJson(response, 200, JSON.stringify(issuer));
+    return;
+  }
+  const described = openApiAt(engine.resources, path);
+  if (described !== undefined) {
+    sendJson(
+      response,
+      200,
+      described.json,
+      described.hash === '' ? {} : { headers: { etag: `"${described.hash}"` } },
+    );
     return;
   }
   const document = path === '/version' ? versionInfo : discoveryOf(engine, request, response, path);

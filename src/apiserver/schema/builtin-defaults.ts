@@ -1,3 +1,4 @@
+import { defaultCustomResourceDefinition } from './custom-resource.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { defaultPod, defaultPodSpec, objectIn, objectsOf, setDefault } from './pod-defaults.ts';
 
@@ -78,6 +79,7 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     setDefault(spec, 'failedJobsHistoryLimit', 1);
     if (isObject(spec.jobTemplate)) defaultTemplate(objectIn(spec.jobTemplate, 'spec'));
   },
+  'CustomResourceDefinition.apiextensions.k8s.io': defaultCustomResourceDefinition,
   [`RoleBinding.${rbacGroup}`]: defaultRoleBinding,
   [`ClusterRoleBinding.${rbacGroup}`]: defaultRoleBinding,
   'ValidatingAdmissionPolicy.admissionregistration.k8s.io': (policy) => {

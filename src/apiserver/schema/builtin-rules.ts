@@ -1,4 +1,5 @@
 import { configMapRules, secretRules } from './config-rules.ts';
+import { validateCustomResourceDefinition } from './custom-resource.ts';
 import type { FieldError } from './field-error.ts';
 import type { JsonObject } from './json.ts';
 import { podRules } from './pod-rules.ts';
@@ -32,6 +33,7 @@ export const builtinRules: Readonly<Record<string, Rules>> = {
   'ClusterRole.rbac.authorization.k8s.io': roleRules,
   'RoleBinding.rbac.authorization.k8s.io': roleBindingRules,
   'ClusterRoleBinding.rbac.authorization.k8s.io': roleBindingRules,
+  'CustomResourceDefinition.apiextensions.k8s.io': validateCustomResourceDefinition,
   'ValidatingAdmissionPolicy.admissionregistration.k8s.io': policyRules,
   'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': policyBindingRules,
 };

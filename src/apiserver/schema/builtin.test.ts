@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { needs, sharedData } from '../../../test/tier.ts';
+import { needs, sharedData } from '../../../tests/tier.ts';
 import { builtInKinds } from '../scope/kinds.ts';
 import { builtinSchema, defaultBuiltin, nameRuleOf, validateBuiltin } from './builtin.ts';
 import { errorText } from './field-error.ts';

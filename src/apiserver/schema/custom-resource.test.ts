@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { needs, repository, sharedData } from '../../../test/tier.ts';
+import { needs, repository, sharedData } from '../../../tests/tier.ts';
 import { builtinSchema } from './builtin.ts';
 import {
   customResourceSchema,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { needs, sharedData } from '../../../test/tier.ts';
+import { needs, sharedData } from '../../../tests/tier.ts';
 import { compileSchema } from './compile.ts';
 import { errorText } from './field-error.ts';
 import type { JsonObject } from './json.ts';
