@@ -312,5 +312,6 @@ export function admit(
   if (verdict.denied === undefined) return;
   const { code, reason, message } = verdict.denied;
   const base = forbidden(served, metadata.name, message);
-  throw new StatusError(code, reason, base.message, base.details);
+  // kubectl shows the causes of what is Invalid, not the message.
+  throw new StatusError(code, reason, base.message, { ...base.details, causes: [{ message }] });
 }
