@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { names } from '../api/names.ts';
@@ -21,7 +21,7 @@ import { chooseNetwork, freePort } from './network.ts';
 import { ensureAuthority, ensureIdentity, type Identity, identityName, writeKubeconfig } from './pki.ts';
 import { seedCluster } from './seed.ts';
 import { readState, requireStopped, startTicksOf, type UpState, writeState } from './state.ts';
-import { createSupervisor, type Supervisor } from './supervise.ts';
+import { type ChildSpec, createSupervisor, type Supervisor } from './supervise.ts';
 
 export type WorkloadChoice = 'auto' | 'podman' | 'sandbox' | 'none';
 
@@ -43,6 +43,8 @@ export interface UpOptions {
 }
 
 const apiStartMs = 30_000;
+/** A child that ends this often in a row while the cluster starts will not come up. */
+const startFailuresMax = 4;
 const installMs = 180_000;
 
 /** Runs a whole cluster until the signal aborts, then ends everything that it started. */
@@ -50,13 +52,19 @@ export async function runUp(options: UpOptions): Promise<void> {
   const layout = upLayout(options.dir);
   await requireStopped(layout);
   await mkdir(layout.dir, { recursive: true, mode: 0o700 });
+  const broken = new AbortController();
   const supervisor = createSupervisor({
     program: options.program,
     clock: systemClock,
     logger: options.logger,
+    onFailure: (spec, failures) => {
+      if (failures >= startFailuresMax) broken.abort(childFailure(spec));
+    },
   });
+  // Once it is ready, a child that fails is only started again; before, there is nothing to wait for.
+  const starting = AbortSignal.any([options.signal, broken.signal]);
   try {
-    const { state, client } = await start(options, layout, supervisor);
+    const { state, client } = await start({ ...options, signal: starting }, layout, supervisor);
     await writeState(layout, { ...state, phase: 'ready' });
     options.say(
       `ready: ${state.release} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`,
@@ -65,11 +73,21 @@ export async function runUp(options: UpOptions): Promise<void> {
     await aborted(options.signal);
     options.say('stopping');
   } catch (error) {
+    if (broken.signal.aborted) throw broken.signal.reason;
     if (!options.signal.aborted) throw error;
   } finally {
     await supervisor.stop();
     await leaveNoContainers(layout.nodes(options.nodes, 0));
   }
+}
+
+/** The last words of a child that does not come up. */
+function childFailure(spec: ChildSpec): SluiceError {
+  const said = readFileSync(spec.logFile, 'utf8').trim().split('\n');
+  const last = said.findLast((line) => /error/i.test(line)) ?? said.at(-1) ?? '';
+  return new SluiceError('CommandFailed', `${spec.name} ends again and again: ${last.slice(0, 500)}`, {
+    next: `See all that it said: ${spec.logFile}`,
+  });
 }
 
 async function start(

@@ -61,6 +61,8 @@ export function createSupervisor(options: {
   readonly env?: NodeJS.ProcessEnv;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Called when a child has ended by itself; `failures` counts those in a row. */
+  readonly onFailure?: (spec: ChildSpec, failures: number) => void;
 }): Supervisor {
   const stopping = new AbortController();
   const running: Running[] = [];
@@ -81,6 +83,7 @@ export function createSupervisor(options: {
           break;
         case 'restart':
           failures += 1;
+          options.onFailure?.(entry.spec, failures);
           options.logger.warn(
             { child: entry.spec.name, code, delayMs: next.delayMs },
             'child ended; starting again',
