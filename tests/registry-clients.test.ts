@@ -173,7 +173,7 @@ async function startStock(
   const host = `127.0.0.1:${await freePort()}`;
   const config = {
     version: 0.1,
-    log: { level: 'fatal' },
+    log: { level: 'error' },
     storage: {
       filesystem: { rootdirectory: root },
       maintenance: { readonly: { enabled: options.readonly } },
@@ -182,9 +182,10 @@ async function startStock(
   };
   const file = join(dir, `stock-${host.replace(':', '-')}.yml`);
   await writeFile(file, JSON.stringify(config));
-  const child = spawn('docker-registry', ['serve', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn('docker-registry', ['serve', file], { stdio: 'ignore' }); // It logs each blob that it lacks.
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; ; tries += 1) {
+    assert.ok(tries < 200 && child.exitCode === null, 'docker-registry does not start');
     const answers = await fetch(`http://${host}/v2/`).then(
       (answer) => answer.ok,
       () => false,

@@ -12,7 +12,7 @@ export interface BlobReader {
   /** Bytes of the whole blob, also where the stream starts at an offset. */
   readonly size: number;
   /**
-   * The bytes from the offset on. NOT verified: the consumer hashes. Each chunk belongs to the consumer.
+   * The bytes from the offset on. NOT verified: the consumer hashes. Each chunk belongs to the consumer, unless it allowed `reuse`.
    * Errors while it is read: MediaLost, Stalled, Unreachable.
    */
   readonly stream: AsyncIterable<Uint8Array>;
@@ -23,6 +23,8 @@ export interface BlobReader {
 export interface BlobOptions {
   /** First byte wanted; default 0. */
   readonly offset?: number;
+  /** The consumer is done with a chunk when it asks for the next, so that its memory may be used again. */
+  readonly reuse?: boolean;
   readonly signal?: AbortSignal;
 }
 

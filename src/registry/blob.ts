@@ -59,26 +59,29 @@ export async function sendBlob(
   }
 }
 
-/** Writes chunk by chunk as the client takes them, the next being read meanwhile by the stream itself. */
+/** Writes chunk by chunk, each when the client has taken the one before; the stream itself reads ahead meanwhile. */
 async function sendBytes(response: ServerResponse, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  for await (const chunk of bytes) {
-    if (response.destroyed) return;
-    if (!response.write(chunk)) await drained(response);
+  let moved = 0;
+  let seen = 0;
+  let wake = () => {};
+  const onClose = () => wake();
+  response.on('close', onClose);
+  // One timer for the whole answer: a client that takes nothing between two looks is sent away.
+  const stalled = setInterval(() => {
+    if (moved === seen && response.writableLength > 0) response.destroy();
+    seen = moved;
+  }, stallMs);
+  try {
+    for await (const chunk of bytes) {
+      if (response.destroyed) return;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        response.write(chunk, () => resolve());
+      });
+      moved += chunk.length;
+    }
+  } finally {
+    clearInterval(stalled);
+    response.off('close', onClose);
   }
-}
-
-/** Resolves when the client has taken what was written, or has gone; one that takes nothing is sent away. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => response.destroy(), stallMs);
-    const done = () => {
-      clearTimeout(timer);
-      response.off('drain', done);
-      response.off('close', done);
-      resolve();
-    };
-    response.on('drain', done);
-    response.on('close', done);
-    if (response.destroyed) done();
-  });
 }

@@ -40,7 +40,7 @@ export function storeTree(root: string, now: () => number = Date.now): ServedTre
       if (file === undefined) return undefined;
       return {
         size: file.size,
-        read: (range) => readAhead(file, range, { label: root }),
+        read: (range) => readAhead(file, range, { label: root, reuse: true }),
         close: () => file.close(),
       };
     },

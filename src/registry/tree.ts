@@ -20,7 +20,7 @@ export interface ServedTree {
 /** A blob on its way out. Read once, or closed. */
 export interface ServedBlob {
   readonly size: number;
-  /** The bytes from `offset` to before `end`. Errors: MediaLost, DigestMismatch, Unreachable, Stalled. */
+  /** The bytes from `offset` to before `end`; a chunk is valid until the next is asked for. Errors: MediaLost, DigestMismatch, Unreachable, Stalled. */
   read(range: { offset: number; end: number }): AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }

@@ -89,7 +89,7 @@ export async function openVerifiedTree(options: VerifiedTreeOptions): Promise<Se
     async blob(repository, digest) {
       const size = repositories.get(repository)?.blobs.get(digest);
       if (size === undefined || damaged.has(digest)) return undefined;
-      const blob = await content.blob(repository, digest);
+      const blob = await content.blob(repository, digest, { reuse: true });
       if (blob === undefined) return undefined;
       if (blob.size !== size) {
         await blob.close?.();

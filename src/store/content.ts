@@ -106,7 +106,7 @@ export function treeContent(tree: Tree): TreeContent {
       const range = { offset: options.offset ?? 0, end: file.size };
       return {
         size: file.size,
-        stream: readAhead(file, range, { label: tree.label, signal: options.signal }),
+        stream: readAhead(file, range, { label: tree.label, signal: options.signal, reuse: options.reuse }),
         close: () => file.close(),
       };
     },
