@@ -1,1 +1,79 @@
-export {};
+import type { Deployment } from '../api/core.ts';
+import { keyOf, parseKey } from '../kube/cache.ts';
+import { setCondition } from '../kube/conditions.ts';
+import { type Requeue, runController, watchOf } from '../kube/controller.ts';
+import { createEventRecorder } from '../kube/events.ts';
+import { apiWords, type ControllerContext } from './context.ts';
+import { type DeploymentDecision, decideDeployment, templateHash, templateHashLabel } from './deployment.ts';
+import { claimPods, createPods, deletePods, ownersConcerned, type PodOwner, sameJson } from './owned-pods.ts';
+import { isControlledBy } from './pod-facts.ts';
+
+const concurrency = 4;
+
+/**
+ * Keeps the Pods of Deployments as `decideDeployment` says. As with Jobs, what is to be done is decided on the cache,
+ * and decided again on what the API itself has before anything is done.
+ */
+export async function runDeployments(context: ControllerContext): Promise<void> {
+  const { client, informers, logger, clock } = context;
+  const { kinds } = client;
+  const deployments = informers.of(kinds.Deployment);
+  const pods = informers.of(kinds.Pod);
+  const events = createEventRecorder(client, { component: 'deployment-controller', logger, clock });
+
+  async function reconcile(key: string): Promise<Requeue | undefined> {
+    const { name, namespace = '' } = parseKey(key);
+    const seen = deployments.get(name, namespace);
+    if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) return undefined;
+    const cached = pods.list({ namespace }).filter((pod) => isControlledBy(pod, seen.metadata.uid));
+    const idea = decideDeployment(seen, cached, clock.now());
+    if (isSettled(seen, idea)) return requeueOf(idea);
+
+    const deployment = await client.tryGet(kinds.Deployment, name, namespace);
+    if (deployment === undefined || deployment.metadata.deletionTimestamp !== undefined) return undefined;
+    const { selector, template } = deployment.spec;
+    const owner: PodOwner = { kind: kinds.Deployment, object: deployment, selector };
+    const decision = decideDeployment(deployment, await claimPods(context, owner), clock.now());
+    await deletePods(context, events, owner, decision.remove);
+    const labels = { [templateHashLabel]: templateHash(deployment) };
+    const { error } = await createPods(context, events, owner, template, decision.create, labels);
+    const status = error === undefined ? decision.status : withFailure(decision.status, error);
+    if (!sameJson(status, deployment.status)) {
+      await client.updateStatus(kinds.Deployment, { ...deployment, status });
+    }
+    if (error !== undefined) throw error;
+    return requeueOf(decision);
+  }
+
+  function withFailure(status: DeploymentDecision['status'], error: unknown): DeploymentDecision['status'] {
+    const conditions = setCondition(
+      status.conditions,
+      { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: apiWords(error) },
+      clock.now(),
+    );
+    return { ...status, conditions };
+  }
+
+  await runController({
+    ...context,
+    name: 'deployment',
+    concurrency,
+    watches: [
+      watchOf(deployments, { keysOf: (deployment) => [keyOf(deployment)] }),
+      watchOf(pods, {
+        keysOf: (pod) =>
+          ownersConcerned(pod, kinds.Deployment, deployments.list, ({ spec }) => spec.selector),
+      }),
+    ],
+    reconcile,
+  });
+  await events.flushed();
+}
+
+function isSettled(deployment: Deployment, { create, remove, status }: DeploymentDecision): boolean {
+  return create === 0 && remove.length === 0 && sameJson(status, deployment.status ?? {});
+}
+
+function requeueOf({ requeueAfterMs }: DeploymentDecision): Requeue | undefined {
+  return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+}

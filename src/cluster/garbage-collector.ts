@@ -1,1 +1,168 @@
-export {};
+import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject, OwnerReference } from '../api/core.ts';
+import type { KindRef } from '../api/kinds.ts';
+import { runController } from '../kube/controller.ts';
+import { isConflict, isNotFound } from '../kube/error.ts';
+import type { AllObjects, KindChange } from './all-objects.ts';
+import type { ControllerContext } from './context.ts';
+import { blocksOwner, decideGarbage, finalizerOf, type OwnerState, waitsFor } from './garbage.ts';
+import { createObjectGraph, type GraphNode } from './object-graph.ts';
+import { watchOfChanges } from './watch-of-changes.ts';
+
+const concurrency = 8;
+/** An owner that waits for dependents while some kinds are still being listed is looked at again after this. */
+const incompleteMs = 200;
+
+/**
+ * Deletes what its owners have left behind, and carries out foreground and orphan deletion (kubernetes,
+ * pkg/controller/garbagecollector). The watch says where to look; whether an owner is gone the API itself is asked.
+ */
+export async function runGarbageCollector(context: ControllerContext, all: AllObjects): Promise<void> {
+  const { client, logger } = context;
+  const graph = createObjectGraph();
+
+  function concerned({ kind, change }: KindChange): string[] {
+    const { object } = change;
+    const { uid = '' } = object.metadata;
+    const dependents = graph.dependentsOf(uid).map((node) => node.object.metadata.uid ?? '');
+    const owners = object.metadata.ownerReferences ?? [];
+    if (change.type === 'deleted') {
+      graph.remove(uid);
+      return [...dependents, ...owners.map((owner) => owner.uid).filter(isWaiting)];
+    }
+    graph.put({ kind, object });
+    if (waitsFor(object) !== undefined) return [uid];
+    const before = change.type === 'added' ? [] : (change.previous.metadata.ownerReferences ?? []);
+    if (change.type === 'updated' && isDeepStrictEqual(before, owners)) return [];
+    const left = before.map((owner) => owner.uid).filter(isWaiting);
+    return owners.some(isUncertain) ? [uid, ...left] : left;
+  }
+
+  function isWaiting(uid: string): boolean {
+    const node = graph.get(uid);
+    return node !== undefined && waitsFor(node.object) === 'dependents';
+  }
+
+  /** An owner that is known and stays is no reason to ask. */
+  function isUncertain({ uid }: OwnerReference): boolean {
+    const owner = graph.get(uid);
+    return owner === undefined || waitsFor(owner.object) !== undefined;
+  }
+
+  async function reconcile(uid: string): Promise<{ requeueAfterMs: number } | undefined> {
+    const node = graph.get(uid);
+    if (node === undefined) return undefined;
+    const { ownerReferences = [] } = node.object.metadata;
+    if (waitsFor(node.object) === undefined && !ownerReferences.some(isUncertain)) return undefined;
+    const object = await read(node.kind, node.object.metadata.name, node.object.metadata.namespace);
+    if (object?.metadata.uid !== uid) return undefined;
+    const waits = waitsFor(object);
+    if (waits !== undefined) {
+      // Dependents of a kind that is not listed yet would be forgotten.
+      if (!all.isComplete()) return { requeueAfterMs: incompleteMs };
+      if (waits === 'orphaning') await orphan({ kind: node.kind, object });
+      else await deleteDependents({ kind: node.kind, object });
+      return undefined;
+    }
+    await collect({ kind: node.kind, object });
+    return undefined;
+  }
+
+  async function read(kind: KindRef, name: string, namespace?: string): Promise<KubeObject | undefined> {
+    return await client.tryGet(kind, name, namespace);
+  }
+
+  /** Deletes the object if nobody owns it any more. */
+  async function collect({ kind, object }: GraphNode): Promise<void> {
+    const { name, namespace, uid = '', ownerReferences = [] } = object.metadata;
+    if (ownerReferences.length === 0) return;
+    const states = await Promise.all(ownerReferences.map((owner) => stateOf(owner, object)));
+    const blocks = graph.dependentsOf(uid).some((node) => blocksOwner(node.object, uid));
+    const decision = decideGarbage(object, states, blocks);
+    if (decision.act === 'keep') return;
+    if (decision.act === 'unlink') {
+      await setOwners({ kind, object }, decision.ownerReferences);
+      return;
+    }
+    logger.debug({ kind: kind.kind, name, namespace }, 'deleting what has no owner any more');
+    await client
+      .delete(kind, name, {
+        uid,
+        propagationPolicy: decision.policy,
+        ...(namespace === undefined ? {} : { namespace }),
+      })
+      .catch(ignoreConflict);
+  }
+
+  async function stateOf(owner: OwnerReference, dependent: KubeObject): Promise<OwnerState> {
+    const kind = all.kindOf(owner.apiVersion, owner.kind);
+    if (kind === undefined) return 'unknown';
+    const { namespace } = dependent.metadata;
+    // An owner in a namespace cannot own what is in none, or in another one.
+    if (kind.namespaced && namespace === undefined) return 'absent';
+    const found = await read(kind, owner.name, kind.namespaced ? namespace : undefined);
+    if (found?.metadata.uid !== owner.uid) return 'absent';
+    return waitsFor(found) === 'dependents' ? 'waiting' : 'present';
+  }
+
+  /** Foreground deletion: dependents first; the owner goes when none that blocks it is left. */
+  async function deleteDependents(node: GraphNode): Promise<void> {
+    const { uid = '' } = node.object.metadata;
+    const blocking = graph.dependentsOf(uid).filter(({ object }) => blocksOwner(object, uid));
+    if (blocking.length === 0) {
+      await dropFinalizer(node, finalizerOf('dependents'));
+      return;
+    }
+    await Promise.all(
+      blocking.map(async ({ kind, object }) => {
+        const latest = await read(kind, object.metadata.name, object.metadata.namespace);
+        if (latest?.metadata.uid === object.metadata.uid && latest !== undefined) {
+          await collect({ kind, object: latest });
+        }
+      }),
+    );
+  }
+
+  /** Orphan deletion: dependents lose the reference; then the owner goes alone. */
+  async function orphan(node: GraphNode): Promise<void> {
+    const { uid = '' } = node.object.metadata;
+    for (const dependent of graph.dependentsOf(uid)) {
+      const others = (dependent.object.metadata.ownerReferences ?? []).filter((owner) => owner.uid !== uid);
+      await setOwners(dependent, others);
+    }
+    await dropFinalizer(node, finalizerOf('orphaning'));
+  }
+
+  async function setOwners(node: GraphNode, ownerReferences: readonly OwnerReference[]): Promise<void> {
+    const { uid, resourceVersion } = node.object.metadata;
+    await patch(node, { uid, resourceVersion, ownerReferences });
+  }
+
+  async function dropFinalizer(node: GraphNode, name: string): Promise<void> {
+    const { uid, resourceVersion, finalizers = [] } = node.object.metadata;
+    await patch(node, { uid, resourceVersion, finalizers: finalizers.filter((other) => other !== name) });
+  }
+
+  async function patch({ kind, object }: GraphNode, metadata: object): Promise<void> {
+    const { name, namespace } = object.metadata;
+    try {
+      await client.patch(kind, name, { metadata }, namespace === undefined ? {} : { namespace });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  await runController({
+    ...context,
+    name: 'garbage-collector',
+    concurrency,
+    watches: [watchOfChanges(all, concerned)],
+    reconcile,
+  });
+}
+
+/** Another object has taken the name: the one that was meant is gone. */
+function ignoreConflict(error: unknown): boolean {
+  if (!isConflict(error)) throw error;
+  return false;
+}

@@ -268,7 +268,10 @@ function carryOn({ job, base, counted, conditions, started, now }: Goes): JobDec
     : Math.max(0, (spec.completions ?? 0) - succeeded);
   const wanted = open && succeeded > 0 ? counted.active.length : Math.min(parallelism, remaining);
   const surplus = Math.max(0, counted.active.length - wanted);
-  const missing = Math.max(0, wanted - counted.active.length);
+  // With `Failed` a Pod that is going is replaced only once it has gone.
+  const { podReplacementPolicy } = spec as { podReplacementPolicy?: string };
+  const going = podReplacementPolicy === 'Failed' ? counted.terminating.length : 0;
+  const missing = Math.max(0, wanted - counted.active.length - going);
   const waitMs = missing === 0 ? 0 : replacementWaitMs(counted, now);
 
   const deadline =

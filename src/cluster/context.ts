@@ -1,0 +1,45 @@
+import type { KubeObject } from '../api/core.ts';
+import { apiVersionOf, type KindRef } from '../api/kinds.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createInformer, type Informer } from '../kube/informer.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+
+/** What every controller of this room is given. */
+export interface ControllerContext {
+  readonly client: KubeClient;
+  readonly logger: Logger;
+  /** Ends the controllers. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly informers: Informers;
+}
+
+/** One informer a kind, shared by all controllers: one watch, one copy. */
+export interface Informers {
+  of<T extends KubeObject>(kind: KindRef<T>): Informer<T>;
+}
+
+export function createInformers(
+  context: Pick<ControllerContext, 'client' | 'logger' | 'signal' | 'clock'>,
+): Informers {
+  const { client, logger, signal, clock } = context;
+  const informers = new Map<string, Informer<KubeObject>>();
+  return {
+    of<T extends KubeObject>(kind: KindRef<T>) {
+      const key = `${apiVersionOf(kind)}/${kind.plural}`;
+      const standing = informers.get(key);
+      if (standing !== undefined) return standing as unknown as Informer<T>;
+      const informer = createInformer(client, kind, { logger, signal, clock });
+      informers.set(key, informer as unknown as Informer<KubeObject>);
+      return informer;
+    },
+  };
+}
+
+/** What the API said, without what it was asked: for events, which show it to people. */
+export function apiWords(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replace(/^[A-Z]+ \/\S*: /, '');
+}

@@ -1,0 +1,27 @@
+import type { KubeObject } from '../api/core.ts';
+import type { ControllerWatch } from '../kube/controller.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { AllObjects, KindChange } from './all-objects.ts';
+
+/**
+ * A watch of every object for `runController`, which knows watches of one kind only: each key that a change concerns
+ * is handed on as an object of that name.
+ */
+export function watchOfChanges(
+  all: AllObjects,
+  keysOf: (change: KindChange) => readonly string[],
+): ControllerWatch {
+  const source: Pick<Informer<KubeObject>, 'onChange' | 'start' | 'synced'> = {
+    start() {},
+    synced: all.synced,
+    onChange(handler) {
+      all.onChange((change) => {
+        for (const name of keysOf(change)) {
+          handler({ type: 'added', object: { apiVersion: '', kind: '', metadata: { name } } });
+        }
+      });
+      return () => {};
+    },
+  };
+  return { informer: source as Informer<KubeObject>, keysOf: ({ metadata }) => [metadata.name] };
+}
