@@ -2,9 +2,12 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
+import type { AnyObject } from '../src/api/core.ts';
 import { names } from '../src/api/names.ts';
 import type { ClusterVersionStatus, InternalReleaseImage } from '../src/api/resources.ts';
 import { preload } from '../src/copy/preload.ts';
+import { applyObject } from '../src/kube/apply.ts';
 import type { KubeClient } from '../src/kube/client.ts';
 import { openMedia } from '../src/media/media.ts';
 import { type ContentManager, createContentManager } from '../src/node/content.ts';
@@ -18,6 +21,7 @@ import { runReleaseController } from '../src/release/controller.ts';
 import { issue } from '../src/trust/authority.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
+import { repository } from './tier.ts';
 
 export const key = testKey('maker');
 
@@ -74,6 +78,10 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
     metadata: { name: platformNames.trustedKeys, namespace: configNamespace },
     data: { 'maker.pub': key.pair.publicPem },
   });
+  // Nodes have the rights that they are shipped with, and no others; what is in use is guarded as it is there.
+  for (const object of await shippedManifests(['30-nodes.yaml', '40-release-guard.yaml'])) {
+    await applyObject(client, object);
+  }
   const keysDir = join(dir, 'keys');
   const caFile = join(dir, 'ca.crt');
   await writeFile(caFile, cluster.caPem);
@@ -90,7 +98,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
     const base = join(dir, name);
     const pair = await issue(cluster.authority, {
       commonName: `system:node:${name}`,
-      organizations: ['system:nodes', 'system:masters'],
+      organizations: ['system:nodes'],
       dnsNames: [apiInt],
       ipAddresses: [address],
       usage: 'both',
@@ -104,8 +112,8 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
       certFile,
       keyFile,
       dirs: { store: join(base, 'store'), run: join(base, 'run'), state: join(base, 'state') },
-      kubeconfig: await cluster.kubeconfigAs(`system:node:${name}`, ['system:nodes', 'system:masters']),
-      client: await cluster.clientAs(`system:node:${name}`, ['system:nodes', 'system:masters']),
+      kubeconfig: await cluster.kubeconfigAs(`system:node:${name}`, ['system:nodes']),
+      client: await cluster.clientAs(`system:node:${name}`, ['system:nodes']),
     });
   }
 
@@ -285,6 +293,18 @@ function registration(node: TestNode) {
 
 export function imageOf(release: TestRelease): string {
   return `api-int.sluice.internal:22625/openshift/release-images@${release.payload}`;
+}
+
+export async function shippedManifests(files: readonly string[]): Promise<AnyObject[]> {
+  const objects: AnyObject[] = [];
+  for (const file of files) {
+    const text = await readFile(join(repository, 'deploy', 'standalone', file), 'utf8');
+    for (const document of parseAllDocuments(text)) {
+      const object = document.toJS() as AnyObject | null;
+      if (object !== null) objects.push(object);
+    }
+  }
+  return objects;
 }
 
 /** Asks until it answers something; fails with how it stood last. */

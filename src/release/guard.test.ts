@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { parseAllDocuments } from 'yaml';
 import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
-import { repository } from '../../tests/tier.ts';
-import type { AnyObject } from '../api/core.ts';
+import { shippedManifests } from '../../tests/content-plane.ts';
 import { names } from '../api/names.ts';
 import { applyObject } from '../kube/apply.ts';
 import { ApiError } from '../kube/error.ts';
@@ -24,12 +20,8 @@ let cluster: TestCluster;
 before(async () => {
   cluster = await startTestCluster();
   await cluster.client.create(cluster.client.kinds.Namespace, { metadata: { name: machineConfigNamespace } });
-  for (const file of ['30-nodes.yaml', '40-release-guard.yaml']) {
-    const text = readFileSync(join(repository, 'deploy', 'standalone', file), 'utf8');
-    for (const document of parseAllDocuments(text)) {
-      const object = document.toJS() as AnyObject | null;
-      if (object !== null) await applyObject(cluster.client, object);
-    }
+  for (const object of await shippedManifests(['30-nodes.yaml', '40-release-guard.yaml'])) {
+    await applyObject(cluster.client, object);
   }
 });
 
