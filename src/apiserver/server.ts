@@ -24,6 +24,9 @@ const bookmarkIntervalMs = 30_000;
 /** Milliseconds between compactions; what is older than one of them can no longer be listed or watched from. */
 const compactionIntervalMs = 5 * 60_000;
 
+/** Milliseconds that an answer has to reach a client when the server stops. */
+const endingMs = 500;
+
 /** An object as a file or another room gives it. */
 export interface Manifest {
   readonly apiVersion: string;
@@ -115,16 +118,24 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
     port: server.port,
     async close() {
       stopHousekeeping();
-      const closed = server.close();
       // Watches last for ever; what they wait for will not come any more.
-      for (const response of open) response.end();
-      await closed;
+      await Promise.all([...open].map(ended));
+      await server.close();
       await definitions.settled();
       await kubelets.close();
       watches.close();
       store.close();
     },
   };
+}
+
+/** Ends an answer that is under way; one that cannot be written is not waited for. */
+function ended(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.once('close', resolve);
+    response.end(resolve);
+    setTimeout(resolve, endingMs).unref();
+  });
 }
 
 function objects(manifests: readonly Manifest[] = []): KubeObject[] {
