@@ -141,8 +141,9 @@ export async function remove(client: KubeClient, text = '', options: Options): P
     bytes === undefined ? '' : ` and frees ${humanBytes(bytes)} on each of ${bundle?.heldBy.length} nodes`;
   if (options.dryRun === true) {
     const against = await refusal(client, name);
-    if (against !== undefined) throw against;
-    return note(`${name} may go${amount} (nothing was removed)`);
+    if (against === undefined) return note(`${name} may go${amount} (nothing was removed)`);
+    if (amount !== '') note(`without ${name} there would be ${humanBytes(bytes ?? 0)} more on each node`);
+    throw against;
   }
   await giveUpRelease(client, name);
   if (options.wait === false || bundle === undefined) return note(`${name} is given up${amount}`);
