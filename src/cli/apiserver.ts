@@ -94,7 +94,7 @@ async function runControllers(
     userAgent: 'sluice-cluster',
   });
   try {
-    await runClusterControllers({ client, logger, signal });
+    await runClusterControllers({ client, logger, signal, caPem });
   } finally {
     await client.close();
   }
