@@ -1,5 +1,5 @@
 import { mkdir, readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Pod } from '../api/core.ts';
 import { messageOf } from '../errors/error.ts';
 import { hostPort } from '../http/client.ts';
