@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -471,4 +471,27 @@ test('a peer serves what another node has attached; no byte of a damaged blob lo
   const short = await start(t, { treesFile: mediumTrees });
   await until('the medium is served', async () => (await get(`${short.url}${payload}`)).status === 200);
   assert.equal((await get(`${short.url}${at}`, {}, 'HEAD')).status, 404); // M8
+});
+
+test('media that are gone: what they held is unavailable, not absent, and the store still answers', async (t) => {
+  const copy = files('removable');
+  await cp(release.path, copy, { recursive: true });
+  const trees = files('trees-removable.json');
+  await writeFile(
+    trees,
+    JSON.stringify([
+      { kind: 'media', path: copy, bundleDigest: release.digest },
+      { kind: 'store', path: store.root },
+    ]),
+  );
+  const { url } = await start(t, { treesFile: trees });
+  const { repository, digest } = await componentBlob();
+  const at = `${url}/v2/${repository}/blobs/${digest}`;
+  await until('the medium is served', async () => (await get(at)).status === 200);
+  await rename(copy, `${copy}-away`);
+  const lost = await get(at);
+  assert.deepEqual([lost.status, lost.code, lost.headers['retry-after']], [503, 'UNAVAILABLE', '5']);
+  assert.equal((await get(`${url}/v2/a/b/manifests/v1`)).status, 200);
+  await rename(`${copy}-away`, copy);
+  await until('it answers again', async () => (await get(at)).status === 200);
 });

@@ -7,18 +7,21 @@ export interface PublishLock {
 }
 
 export function createPublishLock(): PublishLock {
-  let sharers: Promise<unknown>[] = [];
+  const sharers = new Set<Promise<unknown>>();
   let tail: Promise<unknown> = Promise.resolve();
   return {
     async shared(act) {
       const before = tail;
       const run = before.then(act);
-      sharers.push(run.catch(() => {}));
-      return await run;
+      sharers.add(run);
+      try {
+        return await run;
+      } finally {
+        sharers.delete(run);
+      }
     },
     async alone(act) {
-      const waited = Promise.all([tail, ...sharers]);
-      sharers = [];
+      const waited = Promise.allSettled([tail, ...sharers]);
       const run = waited.then(act);
       tail = run.catch(() => {});
       return await run;

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { run } from '../process/run.ts';
+
+const sluice = join(import.meta.dirname, '..', '..', 'sluice');
+
+test('a registry that everybody can reach and read is not started', async () => {
+  for (const [flags, why] of [
+    [['--listen', '0.0.0.0:0'], /without TLS/],
+    [['--listen', '127.0.0.1:0', '--client-ca', 'x'], /needs --tls-cert/],
+    [['--listen', '127.0.0.1:0', '--tls-cert', 'x'], /together/],
+  ] as const) {
+    const refused = await run(sluice, ['registry', 'serve', '--store', '/nonexistent', ...flags]);
+    assert.equal(refused.code, 2, refused.stderr);
+    assert.match(refused.stderr, why);
+  }
+});
+
+test('on loopback it serves without more, and ends in order', async (t) => {
+  const store = await mkdtemp(join(tmpdir(), 'sluice-cli-registry-'));
+  t.after(() => rm(store, { recursive: true }));
+  const child = spawn(sluice, ['registry', 'serve', '--store', store, '--listen', '[::1]:0'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let said = '';
+  const port = await new Promise<number>((resolve, reject) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /"port":(\d+)/.exec(said)?.[1];
+      if (found !== undefined) resolve(Number(found));
+    });
+    child.once('exit', () => reject(new Error(said)));
+  });
+  const answer = await fetch(`http://[::1]:${port}/v2/`);
+  assert.deepEqual(
+    [answer.status, answer.headers.get('docker-distribution-api-version')],
+    [200, 'registry/2.0'],
+  );
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  assert.equal(await ended, 0);
+});
