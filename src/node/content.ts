@@ -2,13 +2,9 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../api/names.ts';
-import type { NodeUpdate } from '../api/resources.ts';
-import { bundleRepository, isBundleName } from '../bundle/document.ts';
-import { readRemovals, readWholeRecords, type WholeRecord } from '../copy/whole.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createHttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createInformer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { createRegistryClient } from '../oci/client.ts';
@@ -19,16 +15,17 @@ import { trustedKeys } from '../release/content.ts';
 import { openStore } from '../store/store.ts';
 import { type Attachment, openAttachments } from './attachments.ts';
 import { createBell } from './bell.ts';
-import { desiredReleases, readRemovalFacts } from './cluster-words.ts';
+import { createClusterView } from './cluster-view.ts';
+import { readRemovalFacts } from './cluster-words.ts';
 import { contentRoutes } from './content-routes.ts';
 import { type Choose, createCopier } from './copier.ts';
 import { type CopySource, chooseSource } from './copy-source.ts';
-import { type PeerBundle, peerBundles } from './peers.ts';
 import { createPublisher } from './publisher.ts';
 import { createRegistrySide } from './registry-side.ts';
 import { removeReleases } from './removal.ts';
 import type { NodeRoutes } from './socket.ts';
 import { type ContentState, nodeUpdateStatus } from './status.ts';
+import { readStoreView } from './store-view.ts';
 import { treeEntries } from './trees.ts';
 
 export interface ContentManagerOptions {
@@ -87,17 +84,14 @@ const staleMs = 24 * 3_600_000;
  */
 export async function createContentManager(options: ContentManagerOptions): Promise<ContentManager> {
   const { client, nodeName, dirs, logger, clock, signal, identity } = options;
-  const { kinds } = client;
-  const platformNames = names(client.platform);
-  const registryPort = options.registryPort ?? platformNames.registryPort;
+  const registryPort = options.registryPort ?? names(client.platform).registryPort;
   await mkdir(dirs.run, { recursive: true });
   const store = await openStore(dirs.store);
   const http = createHttpClient({ ca: identity.caPem, cert: identity.certPem, key: identity.keyPem });
 
-  const informer = { logger, signal, clock };
-  const releaseImages = createInformer(client, kinds.InternalReleaseImage, informer);
-  const nodeUpdates = createInformer(client, kinds.NodeUpdate, informer);
-  const nodes = createInformer(client, kinds.Node, informer);
+  const bell = createBell();
+  const publishBell = createBell();
+  const cluster = createClusterView({ client, nodeName, logger, clock, signal, onChange: bell.ring });
 
   let keyTexts: string | undefined;
   const keys = () =>
@@ -110,14 +104,9 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     accept: acceptBundle,
     logger,
   });
-  let records: ReadonlyMap<string, WholeRecord> = await readWholeRecords(store.root);
-  let removing: ReadonlySet<string> = new Set((await readRemovals(store.root)).keys());
-  let unrecorded: readonly string[] = [];
-  let bound = new Map<string, Digest>();
+  let held = await readStoreView(store);
   let problems: ReadonlyMap<string, { reason: string; message: string }> = new Map();
 
-  const bell = createBell();
-  const publishBell = createBell();
   const copier = createCopier({
     store,
     keys,
@@ -143,7 +132,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
 
   /** The first content accepted under a name is bound to it, here and against what peers have already. */
   async function acceptBundle(name: string, digest: Digest): Promise<void> {
-    const other = peers().find((peer) => peer.name === name && peer.bundleDigest !== digest);
+    const other = cluster.peers().find((peer) => peer.name === name && peer.bundleDigest !== digest);
     const own = (await store.bindings()).find((binding) => binding.name === name);
     if (own === undefined && other !== undefined) {
       throw new SluiceError(
@@ -152,10 +141,6 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       );
     }
     await store.bind(name, digest);
-  }
-
-  function peers(): PeerBundle[] {
-    return peerBundles(nodeName, nodes.list(), nodeUpdates.list());
   }
 
   function contentOf(source: CopySource): ContentSource {
@@ -176,16 +161,12 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     }
   }
 
-  function desired(): readonly string[] | undefined {
-    return desiredReleases(releaseImages.get(platformNames.internalReleaseImage));
-  }
-
   function state(): ContentState {
     return {
       nodeName,
-      desired: desired() ?? [],
-      records,
-      removing,
+      desired: cluster.desired() ?? [],
+      records: held.records,
+      removing: held.removing,
       attachments: attachments.list(),
       copies: copier.views(),
       problems,
@@ -193,40 +174,33 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     };
   }
 
-  async function readStore(): Promise<void> {
-    records = await readWholeRecords(store.root);
-    const removals = await readRemovals(store.root);
-    removing = new Set(removals.keys());
-    bound = new Map((await store.bindings()).map((binding) => [binding.name, binding.bundleDigest]));
-    const tags = await store.tags(bundleRepository);
-    unrecorded = tags.filter((tag) => isBundleName(tag) && !records.has(tag) && !removals.has(tag));
-  }
-
   async function writeTrees(): Promise<void> {
-    const held = new Set([...records.values()].map((record) => record.bundle.digest));
+    const digests = [...held.records.values()].map((record) => record.bundle.digest);
     await registry.writeTrees(
       treeEntries({
         storePath: dirs.store,
-        held,
+        held: new Set(digests),
         attachments: attachments.list(),
-        peers: peers(),
+        peers: cluster.peers(),
         registryPort,
       }),
     );
   }
 
   function pursueCopies(): void {
+    const { records, removing, unrecorded, bound } = held;
+    const desired = cluster.desired() ?? [];
     const wanted = new Map<string, Choose>();
-    for (const name of new Set([...(desired() ?? []), ...unrecorded])) {
+    for (const name of new Set([...desired, ...unrecorded])) {
       if (records.has(name) || removing.has(name)) continue;
-      const asked = desired()?.includes(name) === true;
+      const asked = desired.includes(name);
       wanted.set(name, (failures) =>
         chooseSource({
           name,
           bound: bound.get(name),
           inStore: unrecorded.includes(name),
           attachments: asked ? attachments.list() : [],
-          peers: asked ? peers() : [],
+          peers: asked ? cluster.peers() : [],
           failures,
           now: clock.now(),
         }),
@@ -236,9 +210,9 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   }
 
   async function removeUnwanted(): Promise<void> {
-    const asked = desired();
-    const unwanted = asked === undefined ? [] : [...records.keys()].filter((name) => !asked.includes(name));
-    if (unwanted.length === 0 && removing.size === 0) return;
+    const asked = cluster.desired();
+    const unwanted = [...held.records.keys()].filter((name) => asked?.includes(name) === false);
+    if (unwanted.length === 0 && held.removing.size === 0) return;
     try {
       const results = await removeReleases({
         store,
@@ -247,7 +221,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
         logger,
         now: clock.now(),
         onBegin: (name) => {
-          removing = new Set([...removing, name]);
+          held = { ...held, removing: new Set([...held.removing, name]) };
           publishBell.ring();
         },
       });
@@ -256,16 +230,16 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     } catch (error) {
       const message = messageOf(error);
       logger.error({ error: message }, 'removal failed');
-      problems = new Map([...removing].map((name) => [name, { reason: 'RemovalFailed', message }]));
+      problems = new Map([...held.removing].map((name) => [name, { reason: 'RemovalFailed', message }]));
     }
-    await readStore();
+    held = await readStoreView(store);
   }
 
   let removalAt = 0;
   let refreshAt = 0;
   async function look(): Promise<void> {
     if (await attachments.check()) copier.forgive();
-    await readStore();
+    held = await readStoreView(store);
     if (clock.now() >= refreshAt) {
       refreshAt = clock.now() + refreshMs;
       await refresh();
@@ -339,15 +313,6 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     async run() {
       const purged = await store.purgeStale(staleMs).catch(() => 0);
       if (purged > 0) logger.info({ files: purged }, 'stale temporary files removed');
-      releaseImages.onChange(bell.ring);
-      nodes.onChange(bell.ring);
-      nodeUpdates.onChange((change) => {
-        // Progress of others, and our own words coming back, decide nothing here.
-        if (change.object.metadata.name === nodeName) return;
-        if (change.type === 'updated' && offersOf(change.object) === offersOf(change.previous)) return;
-        bell.ring();
-      });
-      for (const each of [releaseImages, nodeUpdates, nodes]) each.start();
       // The registry serves what is on the disk before the API answers, and without it.
       if (!existsSync(join(dirs.run, 'trees.json'))) await writeTrees();
       signal.addEventListener('abort', () => {
@@ -355,10 +320,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
         publishBell.ring();
       });
       // Nothing is decided on half a picture: a peer's media must not be missed, nor a release thought unwanted.
-      await Promise.race([
-        Promise.all([releaseImages.synced(), nodeUpdates.synced(), nodes.synced()]),
-        aborted(signal),
-      ]);
+      await cluster.start();
       const watch = options.watchRegistry === false ? undefined : registry.watch();
       await Promise.all([lookLoop(), publishLoop(), watch]);
       await copier.idle();
@@ -366,15 +328,4 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       await http.close();
     },
   };
-}
-
-function offersOf(update: NodeUpdate): string {
-  return JSON.stringify([update.status?.store, update.status?.media]);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { needs, sharedData } from '../../tests/tier.ts';
 import type { Condition, Node } from '../api/core.ts';
-import { type AggregationInput, aggregate, type ReleaseImageStatus } from './aggregate.ts';
+import { aggregate } from './aggregate.ts';
+import type { AggregationInput, ReleaseImageStatus } from './report.ts';
 import { type MachineConfigNodeView, nodeReport } from './reports.ts';
 
 /**

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Digest } from '../oci/digest.ts';
-import {
-  type AggregationInput,
-  aggregate,
-  degradedPrecedence,
-  type NodeReport,
-  type ReleaseImageStatus,
-  type ReleaseReport,
-} from './aggregate.ts';
+import { aggregate } from './aggregate.ts';
+import { degradedPrecedence } from './precedence.ts';
+import type { AggregationInput, NodeReport, ReleaseImageStatus, ReleaseReport } from './report.ts';
 
 const one = 'ocp-release-bundle-1.0.0-x86_64';
 const two = 'ocp-release-bundle-1.1.0-x86_64';

@@ -10,7 +10,7 @@ import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { type AggregationInput, aggregate, type NodeReport } from './aggregate.ts';
+import { aggregate } from './aggregate.ts';
 import { bundlesOf, type ClusterContent, type KnownBundle } from './content.ts';
 import { ensureRegistrySecret } from './credentials.ts';
 import { createDocuments } from './documents.ts';
@@ -24,6 +24,7 @@ import {
   writeMirrors,
   writeStatus,
 } from './objects.ts';
+import type { AggregationInput, NodeReport } from './report.ts';
 import { addressOf, nodeReport } from './reports.ts';
 
 export interface ReleaseControllerContext {

@@ -4,9 +4,9 @@ import type { InternalReleaseImage } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import type { Digest } from '../oci/digest.ts';
-import type { ReleaseImageStatus } from './aggregate.ts';
 import { type InUse, inUseData } from './in-use.ts';
 import { addMirrors, type MirrorEntry } from './mirrors.ts';
+import type { ReleaseImageStatus } from './report.ts';
 
 /** On the in-use ConfigMap: bundles that were on media when somebody deleted the InternalReleaseImage. */
 const deletedAnnotation = 'sluice.dev/release-image-deleted';

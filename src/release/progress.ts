@@ -1,4 +1,4 @@
-import type { CopyReport } from './aggregate.ts';
+import type { CopyReport } from './report.ts';
 
 /**
  * Progress in words that change at most a hundred times while a release is copied: the bytes follow from the

@@ -1,7 +1,7 @@
 import type { Condition, Node } from '../api/core.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
-import type { CopyReport, NodeReport, ReleaseReport } from './aggregate.ts';
 import { findCondition } from './conditions.ts';
+import type { CopyReport, NodeReport, ReleaseReport } from './report.ts';
 
 /** A MachineConfigNode, as far as releases are concerned. */
 export interface MachineConfigNodeView {
