@@ -33,7 +33,11 @@ export interface SampleImage {
 /** An image of these layers, each a tar archive, or of raw layer bytes. */
 export function imageOf(
   layers: readonly Buffer[],
-  options: { compress?: 'gzip' | 'zstd' | 'none'; labels?: Record<string, string>; architecture?: string } = {},
+  options: {
+    compress?: 'gzip' | 'zstd' | 'none';
+    labels?: Record<string, string>;
+    architecture?: string;
+  } = {},
 ): SampleImage {
   const blobs = new Map<Digest, Buffer>();
   const add = (bytes: Buffer, mediaType: string): Descriptor => {
@@ -92,7 +96,12 @@ export async function putBlob(store: Store, digest: Digest, bytes: Uint8Array): 
 }
 
 /** Every byte of a blob. */
-export async function bytesOf(source: ContentSource, repository: string, digest: Digest, offset = 0): Promise<Buffer> {
+export async function bytesOf(
+  source: ContentSource,
+  repository: string,
+  digest: Digest,
+  offset = 0,
+): Promise<Buffer> {
   const blob = await source.blob(repository, digest, { offset });
   if (blob === undefined) throw new Error(`${source.label} has no blob ${digest}`);
   const chunks: Uint8Array[] = [];
