@@ -45,7 +45,8 @@ export function createProgress(
 }
 
 function plainProgress(stream: NodeJS.WriteStream, now: () => number, intervalMs: number): Progress {
-  let last = Number.NEGATIVE_INFINITY;
+  // Work that is over before the first interval says only that it is done.
+  let last = now();
   const ended = new Set<string>();
   return {
     update(rows) {
