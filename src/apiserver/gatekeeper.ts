@@ -1,10 +1,11 @@
 import type { KubeObject } from './object.ts';
 import type { Admission } from './policy/admission.ts';
-import type { Served } from './resources.ts';
+import type { ScalePaths, Served } from './resources.ts';
 import type { Gatekeeper } from './rest/engine.ts';
+import { replicasAt } from './rest/scale.ts';
 import { builtinSchema, defaultBuiltin, nameRuleOf, validateBuiltin } from './schema/builtin.ts';
 import { customResourceSchema } from './schema/custom-resource.ts';
-import type { FieldError } from './schema/field-error.ts';
+import { type FieldError, invalid } from './schema/field-error.ts';
 import type { JsonObject } from './schema/json.ts';
 import { validateMetadata, validateMetadataUpdate } from './schema/metadata.ts';
 
@@ -39,7 +40,21 @@ function problems(served: Served, object: KubeObject, old: KubeObject | undefine
   if (served.custom === undefined && schemaErrors.length === 0) {
     errors.push(...validateBuiltin(served.group, served.kind, json(object), before));
   }
+  if (served.custom?.scale !== undefined) errors.push(...scaleProblems(served.custom.scale, object));
   return errors;
+}
+
+/** Replicas that can be scaled are not negative (apiextensions-apiserver, ValidateScaleSpec and ValidateScaleStatus). */
+function scaleProblems(
+  { specReplicasPath, statusReplicasPath }: ScalePaths,
+  object: KubeObject,
+): FieldError[] {
+  return [specReplicasPath, statusReplicasPath].flatMap((path) => {
+    const replicas = replicasAt(object, path);
+    return replicas === undefined || replicas >= 0
+      ? []
+      : [invalid(path, replicas, 'should be a non-negative integer')];
+  });
 }
 
 /** The same object, in the terms of the schema part of the room. */

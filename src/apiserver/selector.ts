@@ -128,7 +128,11 @@ function parseFieldSelector(text: string, selectable: readonly string[]): FieldR
       if (match === null) throw badRequest(`invalid field selector: ${part}`);
       const [, key = '', operator, value = ''] = match;
       if (!alwaysSelectable.includes(key) && !selectable.includes(key)) {
-        throw badRequest(`field label not supported: ${key}`);
+        throw badRequest(
+          selectable.length === 0
+            ? `${JSON.stringify(key)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+            : `field label not supported: ${key}`,
+        );
       }
       return { key, value: value.replaceAll(/\\([\\,=])/g, '$1'), equal: operator !== '!=' };
     });

@@ -33,9 +33,9 @@ async function allow(env: Environment, account: string, rules: object[]): Promis
 
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-/** Asks until the answer is right: a real API server hears of new rights a moment later. */
+/** Asks until the answer is right: a real API server hears of new rights a moment later, and keeps what it knew of a token for ten seconds. */
 async function eventually(ask: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; tries < 400; tries += 1) {
     if (await ask()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

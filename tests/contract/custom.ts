@@ -58,6 +58,12 @@ function definition(group: string): Loose {
   };
 }
 
+/** A Gizmo as the path wants it. */
+function gizmo(path: string, name: string, more: object = {}): Loose {
+  const [, , group, version] = path.split('/');
+  return { apiVersion: `${group}/${version}`, kind: 'Gizmo', metadata: { name }, ...more };
+}
+
 /** Defines a kind of its own and waits until it is served. */
 async function gizmos(env: Environment): Promise<string> {
   const group = `${env.unique('g')}.example.com`;
@@ -89,7 +95,7 @@ export const customCases: readonly ContractCase[] = [
     name: 'custom objects are created, read and listed',
     async run(env) {
       const path = await gizmos(env);
-      const object = await created(env, path, { metadata: { name: 'one' }, spec: { size: 'large' } });
+      const object = await created(env, path, gizmo(path, 'one', { spec: { size: 'large' } }));
       assert.equal(object.kind, 'Gizmo');
       assert.equal(object.metadata.generation, 1);
       const { body } = await env.request('GET', path);
@@ -99,13 +105,22 @@ export const customCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'a custom object without its kind is refused',
+    async run(env) {
+      const path = await gizmos(env);
+      const answer = await env.request('POST', path, { body: { metadata: { name: 'nameless' } } });
+      assertFailure(answer, 400, 'BadRequest', /must be of type Gizmo\): Object 'Kind' is missing in/);
+    },
+  },
+  {
     name: 'fields that the schema does not name are pruned',
     async run(env) {
       const path = await gizmos(env);
-      const object = await created(env, path, {
-        metadata: { name: 'pruned' },
-        spec: { size: 'large', color: 'red' },
-      });
+      const object = await created(
+        env,
+        path,
+        gizmo(path, 'pruned', { spec: { size: 'large', color: 'red' } }),
+      );
       assert.equal(object.spec.color, undefined);
     },
   },
@@ -114,7 +129,7 @@ export const customCases: readonly ContractCase[] = [
     async run(env) {
       const path = await gizmos(env);
       const answer = await env.request('POST', path, {
-        body: { metadata: { name: 'strict' }, spec: { color: 'red' } },
+        body: gizmo(path, 'strict', { spec: { color: 'red' } }),
         query: { fieldValidation: 'Strict' },
       });
       assertFailure(answer, 400, 'BadRequest', /unknown field "spec.color"/);
@@ -125,7 +140,7 @@ export const customCases: readonly ContractCase[] = [
     async run(env) {
       const path = await gizmos(env);
       const answer = await env.request('POST', path, {
-        body: { metadata: { name: 'warned' }, spec: { color: 'red' } },
+        body: gizmo(path, 'warned', { spec: { color: 'red' } }),
         query: { fieldValidation: 'Warn' },
       });
       assert.equal(answer.status, 201);
@@ -136,7 +151,7 @@ export const customCases: readonly ContractCase[] = [
     name: 'defaults of the schema are filled in',
     async run(env) {
       const path = await gizmos(env);
-      const object = await created(env, path, { metadata: { name: 'defaulted' }, spec: {} });
+      const object = await created(env, path, gizmo(path, 'defaulted', { spec: {} }));
       assert.equal(object.spec.size, 'small');
     },
   },
@@ -144,22 +159,19 @@ export const customCases: readonly ContractCase[] = [
     name: 'values that the schema forbids are invalid, with causes',
     async run(env) {
       const path = await gizmos(env);
-      const body = { metadata: { name: 'bad' }, spec: { size: 'huge', replicas: -1 } };
+      const body = gizmo(path, 'bad', { spec: { size: 'huge', replicas: -1 } });
       const answer = await env.request('POST', path, { body });
       assertFailure(answer, 422, 'Invalid', /spec.size: Unsupported value: "huge"/);
       const fields = answer.body.details.causes.map((cause: Loose) => cause.field).sort();
-      assert.deepEqual(fields, ['spec.replicas', 'spec.size']);
+      assert.deepEqual(fields, ['.spec.replicas', 'spec.replicas', 'spec.size']);
     },
   },
   {
     name: 'status is written through its subresource alone',
     async run(env) {
       const path = await gizmos(env);
-      const object = await created(env, path, {
-        metadata: { name: 's' },
-        spec: { replicas: 1 },
-        status: { replicas: 9 },
-      });
+      const more = { spec: { replicas: 1 }, status: { replicas: 9 } };
+      const object = await created(env, path, gizmo(path, 's', more));
       assert.equal(object.status, undefined);
       const ignored = await env.request('PATCH', `${path}/s`, {
         body: { status: { replicas: 5 } },
@@ -185,10 +197,9 @@ export const customCases: readonly ContractCase[] = [
     name: 'an update of a custom object must name the version',
     async run(env) {
       const path = await gizmos(env);
-      const body = { metadata: { name: 'u' }, spec: { replicas: 1 } };
-      const object = await created(env, path, body);
-      const { apiVersion, kind } = object;
-      const answer = await env.request('PUT', `${path}/u`, { body: { apiVersion, kind, ...body } });
+      const body = gizmo(path, 'u', { spec: { replicas: 1 } });
+      await created(env, path, body);
+      const answer = await env.request('PUT', `${path}/u`, { body });
       assertFailure(answer, 422, 'Invalid', /must be specified for an update/);
     },
   },
@@ -196,7 +207,7 @@ export const customCases: readonly ContractCase[] = [
     name: 'a strategic patch of a custom object is refused',
     async run(env) {
       const path = await gizmos(env);
-      await created(env, path, { metadata: { name: 'p' } });
+      await created(env, path, gizmo(path, 'p'));
       const answer = await env.request('PATCH', `${path}/p`, {
         body: {},
         headers: { 'content-type': 'application/strategic-merge-patch+json' },
@@ -208,7 +219,7 @@ export const customCases: readonly ContractCase[] = [
     name: 'the table of a custom kind has the columns of its definition',
     async run(env) {
       const path = await gizmos(env);
-      await created(env, path, { metadata: { name: 't' }, spec: { replicas: 3 } });
+      await created(env, path, gizmo(path, 't', { spec: { replicas: 3 } }));
       await env.request('PATCH', `${path}/t/status`, {
         body: { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
         headers: merge,
@@ -231,7 +242,7 @@ export const customCases: readonly ContractCase[] = [
     name: 'a custom kind can be scaled',
     async run(env) {
       const path = await gizmos(env);
-      await created(env, path, { metadata: { name: 'sc' }, spec: { replicas: 3 } });
+      await created(env, path, gizmo(path, 'sc', { spec: { replicas: 3 } }));
       const scale = await env.request('GET', `${path}/sc/scale`);
       assert.equal(scale.body.kind, 'Scale');
       assert.equal(scale.body.spec.replicas, 3);
@@ -248,7 +259,7 @@ export const customCases: readonly ContractCase[] = [
     async run(env) {
       const path = await gizmos(env);
       const group = path.split('/')[2];
-      await created(env, path, { metadata: { name: 'doomed' } });
+      await created(env, path, gizmo(path, 'doomed'));
       await env.request('DELETE', `${definitions}/gizmos.${group}`);
       for (let tries = 0; tries < 200; tries += 1) {
         if ((await env.request('GET', path)).status === 404) return;

@@ -89,7 +89,16 @@ export const listCases: readonly ContractCase[] = [
     name: 'a field that cannot be selected by is refused',
     async run(env) {
       const answer = await env.request('GET', configMaps(env), { query: { fieldSelector: 'data.a=b' } });
-      assertFailure(answer, 400, 'BadRequest', /field label not supported/);
+      assertFailure(
+        answer,
+        400,
+        'BadRequest',
+        /^"data.a" is not a known field selector: only "metadata.name"/,
+      );
+      const pods = await env.request('GET', `/api/v1/namespaces/${env.namespace}/pods`, {
+        query: { fieldSelector: 'spec.color=red' },
+      });
+      assertFailure(pods, 400, 'BadRequest', /field label not supported: spec.color/);
     },
   },
   {

@@ -84,19 +84,24 @@ export async function deleteCollection(
   return `{"kind":"${listKind}","apiVersion":"${apiVersion}","metadata":${metadata},"items":[${items.join(',')}]}`;
 }
 
-/** @throws 409 where the object is not the one that is meant */
+/** @throws 409 where the object is not the one that is meant (apiserver, registry/rest BeforeDelete) */
 export function checkPreconditions(served: Served, { object }: Current, options: DeleteOptions): void {
-  const { uid, resourceVersion } = object.metadata;
+  const { uid, resourceVersion, name } = object.metadata;
   const { preconditions } = options;
+  // The real server names the kind here, not the resource.
+  const about = { group: served.group, plural: served.kind };
   if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
-    const why = `Precondition failed: UID in precondition: ${preconditions.uid}, UID in object meta: ${uid}`;
-    throw conflict(served, object.metadata.name, why);
-  }
-  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion) {
     const why =
-      `Precondition failed: ResourceVersion in precondition: ${preconditions.resourceVersion}, ` +
-      `ResourceVersion in object meta: ${resourceVersion}`;
-    throw conflict(served, object.metadata.name, why);
+      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). ` +
+      'The object might have been deleted and then recreated';
+    throw conflict(about, name, why);
+  }
+  const asked = preconditions?.resourceVersion;
+  if (asked !== undefined && asked !== resourceVersion) {
+    const why =
+      `the ResourceVersion in the precondition (${asked}) does not match the ResourceVersion in record ` +
+      `(${resourceVersion}). The object might have been modified`;
+    throw conflict(about, name, why);
   }
 }
 

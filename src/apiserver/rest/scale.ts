@@ -59,6 +59,12 @@ export function withScale(served: Served, object: KubeObject, scale: KubeObject)
   return changed;
 }
 
+/** The replicas at a path such as `.spec.replicas`; undefined where there are none. */
+export function replicasAt(object: KubeObject, path: string): number | undefined {
+  const value = at(object, path.replace(/^\./, '').split('.'));
+  return typeof value === 'number' ? value : undefined;
+}
+
 function at(object: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((value, part) => record(value)[part], object);
 }

@@ -148,6 +148,14 @@ export function textAt(served: Served, object: KubeObject, revision: number): st
 function checkKind(served: Served, object: KubeObject): void {
   if (!isRecord(object)) throw badRequest('the body is no object');
   if (!isRecord(object.metadata)) object.metadata = { name: '' };
+  if (served.custom !== undefined && !object.kind) {
+    const text = JSON.stringify(object);
+    const shown = text.length > 32 ? `${text.slice(0, 32)} ...` : text;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${served.kind}): ` +
+        `Object 'Kind' is missing in '${text.slice(0, 1_024)}' (${shown})`,
+    );
+  }
   if (!object.apiVersion) object.apiVersion = served.apiVersion;
   if (!object.kind) object.kind = served.kind;
   if (object.apiVersion !== served.apiVersion) {
