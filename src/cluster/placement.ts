@@ -38,7 +38,7 @@ export function place(pod: Pod, nodes: readonly Node[], pods: readonly Pod[]): P
   );
   const best = fitting[0];
   if (best !== undefined) return { node: best.node.metadata.name };
-  const told = [...reasons].sort().map(([reason, count]) => `${count} ${reason}`);
+  const told = [...reasons].map(([reason, count]) => `${count} ${reason}`).sort();
   return { unschedulable: `0/${nodes.length} nodes are available: ${told.join(', ')}.` };
 }
 
