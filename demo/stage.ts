@@ -62,7 +62,7 @@ export function createShell(teller: Teller, signal: AbortSignal, env: () => Node
     const { quiet = false, expect = [0] } = options;
     if (!quiet)
       teller.stream.write(
-        `   ${styleText('cyan', `$ ${shownAs} ${words.map(quoted).join(' ')}`, { stream: teller.stream })}\n`,
+        `   ${styleText('cyan', commandLine(shownAs, words), { stream: teller.stream })}\n`,
       );
     const terminal = teller.stream.isTTY && !quiet;
     const child = spawn(program, words, {
@@ -99,7 +99,15 @@ export function createShell(teller: Teller, signal: AbortSignal, env: () => Node
   };
 }
 
+/** A command as a person would type it: paths from the clone, a line for each option where it is long. */
+export function commandLine(program: string, words: readonly string[]): string {
+  const line = `$ ${program} ${words.map(quoted).join(' ')}`;
+  return line.length <= lineMax ? line : line.replace(/ (--|\S+=oci:)/g, ' \\\n         $1');
+}
+
+const lineMax = 110;
+
 function quoted(word: string): string {
-  const shown = word.startsWith(`${root}/`) ? word.slice(root.length + 1) : word;
+  const shown = word.replaceAll(`${root}/`, '');
   return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../src/api/names.ts';
 import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
@@ -12,7 +12,7 @@ import { run } from '../src/process/run.ts';
 import type { UpLayout } from '../src/up/layout.ts';
 import { readState, type UpState } from '../src/up/state.ts';
 import { buildImages, type DemoImages } from './images.ts';
-import { createShell, root, type Shell, type Teller } from './stage.ts';
+import { commandLine, createShell, root, type Shell, type Teller } from './stage.ts';
 
 const from = '1.0.0';
 const to = '1.1.0';
@@ -141,7 +141,7 @@ async function startCluster(demo: Demo): Promise<UpState> {
     ...['up', '--dir', layout.dir, '--release', demo.media(from)],
     ...['--key', join(demo.keys, 'sluice.pub'), '--workload', demo.runner],
   ];
-  teller.say(`$ ./sluice ${words.map((word) => word.replace(`${root}/`, '')).join(' ')} &`);
+  teller.say(`${commandLine('./sluice', words)} &`);
   const log = await open(join(demo.directory, 'up.log'), 'a');
   // A session of its own: it must outlive this process where it is kept, and Ctrl-C is for us to pass on.
   const child = spawn(join(root, 'sluice'), words, { detached: true, stdio: ['ignore', log.fd, log.fd] });
@@ -173,12 +173,10 @@ async function startCluster(demo: Demo): Promise<UpState> {
 }
 
 async function upFailure(demo: Demo): Promise<Error> {
-  const { stdout } = await run('tail', ['-n', '4', join(demo.directory, 'up.log')]);
-  const isolation = /CannotIsolate|no container can run/.test(stdout);
-  return new SluiceError(
-    isolation ? 'CannotIsolate' : 'CommandFailed',
-    `the cluster did not start: ${stdout.trim()}`,
-  );
+  const told = await readFile(join(demo.directory, 'up.log'), 'utf8');
+  const [, message = told.trim(), next] = /^error: (.*)\n(?: {2}next: (.*))?/m.exec(told) ?? [];
+  const code = message.startsWith('no container can run here') ? 'CannotIsolate' : 'CommandFailed';
+  return new SluiceError(code, `the cluster did not start: ${message}`, next === undefined ? {} : { next });
 }
 
 async function attach(demo: Demo): Promise<void> {

@@ -182,7 +182,7 @@ async function readInto(
 ): Promise<void> {
   const { signal } = options;
   let at = writer.offset;
-  const reader = await plan.source.blob(blob.repository, blob.digest, { offset: at, signal });
+  const reader = await plan.source.blob(blob.repository, blob.digest, { offset: at, signal, reuse: true });
   const what = `blob ${blob.digest} of ${plan.source.label}`;
   if (reader === undefined) throw new SluiceError('ContentMissing', `there is no ${what}`);
   try {
