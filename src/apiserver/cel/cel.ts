@@ -1,6 +1,6 @@
-import { Environment } from '@marcbachmann/cel-js';
+import { TypeError as CelTypeError, Environment, ParseError } from '@marcbachmann/cel-js';
 import { Budget, BudgetExceeded, expressionStepsMax } from './budget.ts';
-import { outerScope } from './code.ts';
+import { LocatedError, outerScope } from './code.ts';
 import { createCompiler } from './compile.ts';
 import { mergeLibraries } from './library.ts';
 import { authorizerLibrary } from './library-authorizer.ts';
@@ -9,8 +9,9 @@ import { listsLibrary } from './library-lists.ts';
 import { networkLibrary } from './library-network.ts';
 import { standardLibrary } from './library-standard.ts';
 import { stringsLibrary } from './library-strings.ts';
+import { positionOf, shownAt } from './position.ts';
 import { describeTyping, type Typing } from './typing.ts';
-import { CelError, type CelValue } from './values.ts';
+import type { CelValue } from './values.ts';
 
 /**
  * The Common Expression Language as Kubernetes speaks it. cel-js parses; types are checked against what is known of the
@@ -61,13 +62,13 @@ const library = mergeLibraries(
 
 /**
  * @param variables the names that the expression may read, with what is known of each.
- * @param result the type that it must give (`bool`, `string`); unchecked where absent.
+ * @param result the types of which it must be known to give one (`bool`, `string`); unchecked where absent.
  * @throws CelCompileError
  */
 export function compileExpression(
   source: string,
   variables: Readonly<Record<string, Typing>>,
-  result?: string,
+  result?: readonly string[],
 ): Expression {
   if (source.length > expressionUnitsMax) {
     throw new CelCompileError(`expression of more than ${expressionUnitsMax} characters`);
@@ -75,8 +76,9 @@ export function compileExpression(
   const uses = new Set<string>();
   const code = compiled(source, tracked(variables, uses));
   const { typing } = code;
-  if (result !== undefined && typing.name !== result && typing.name !== 'dyn') {
-    throw new CelCompileError(`must evaluate to ${result}, not ${describeTyping(typing)}`);
+  if (result !== undefined && !result.includes(typing.name)) {
+    const wanted = result.length === 1 ? result[0] : `one of [${result.join(' ')}]`;
+    throw new CelCompileError(`must evaluate to ${wanted} but got ${describeTyping(typing)}`);
   }
   return {
     source,
@@ -97,9 +99,8 @@ function compiled(source: string, variables: Readonly<Record<string, Typing>>) {
     return createCompiler(variables, library).compile(parser.parse(source).ast, outerScope);
   } catch (error) {
     if (isStackOverflow(error)) throw new CelCompileError('expression is nested too deeply');
-    if (error instanceof CelError || isCelJsError(error)) {
-      throw new CelCompileError(`compilation failed: ERROR: <input>: ${firstLine((error as Error).message)}`);
-    }
+    if (error instanceof LocatedError) throw failed(error.message, source, positionOf(error.node));
+    if (isParserError(error)) throw failed(parserMessage(error), source, error.range?.start ?? 0);
     throw error;
   }
 }
@@ -118,10 +119,21 @@ function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError && /call stack/i.test(error.message);
 }
 
-function isCelJsError(error: unknown): boolean {
-  return error instanceof Error && ['ParseError', 'TypeError', 'EvaluationError'].includes(error.name);
+type ParserError = ParseError | CelTypeError;
+
+function isParserError(error: unknown): error is ParserError {
+  return error instanceof ParseError || error instanceof CelTypeError;
 }
 
-function firstLine(message: string): string {
-  return message.split('\n', 1)[0] as string;
+function parserMessage(error: ParserError): string {
+  // The parser checks the variables of macros itself, in words of its own.
+  if (error.code === 'invalid_macro_argument') return 'argument must be a simple name';
+  const [first = ''] = error.summary;
+  return error.code === 'reserved_identifier'
+    ? `${first.toLowerCase()}${error.summary.slice(1)}`
+    : `Syntax error: ${error.summary}`;
+}
+
+function failed(message: string, source: string, offset: number): CelCompileError {
+  return new CelCompileError(`compilation failed: ${shownAt(message, source, offset)}`);
 }

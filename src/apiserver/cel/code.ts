@@ -1,7 +1,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Budget } from './budget.ts';
 import { noOverload } from './operators.ts';
-import { accepts, describeTyping, dyn, type Typing } from './typing.ts';
+import { describeTyping, type Typing } from './typing.ts';
 import { CelError, type CelValue } from './values.ts';
 
 /** An expression made ready. */
@@ -32,16 +32,14 @@ export interface Compiler {
   bind(scope: Scope, name: string, typing: Typing): { slot: number; scope: Scope };
 }
 
-/** What is known of a field. @throws CelError where there is no such field. */
-export function fieldTyping(from: Typing, name: string, lenient: boolean): Typing {
-  if (from.fields !== undefined) {
-    const field = from.fields().get(name);
-    if (field === undefined && !lenient) throw new CelError(`undefined field '${name}'`);
-    return field?.typing ?? dyn;
+/** An error of compilation, and the place in the expression that it is about. */
+export class LocatedError extends CelError {
+  readonly node: ASTNode;
+
+  constructor(message: string, node: ASTNode) {
+    super(message);
+    this.node = node;
   }
-  if (from.name === 'map') return from.item ?? dyn;
-  if (from.name === 'dyn') return dyn;
-  throw new CelError(`type '${describeTyping(from)}' does not support field selection`);
 }
 
 /** The boolean that the code gives, or the error that it ends with. */
@@ -55,9 +53,15 @@ export function boolOrError(code: Code, frame: Frame): boolean | CelError {
   }
 }
 
-/** @throws CelError where an operand is known to be no boolean. */
-export function requireBool(operator: string, ...operands: readonly Code[]): void {
-  if (operands.every(({ typing }) => accepts('bool', typing))) return;
+/** @throws LocatedError where an operand is known to be no boolean. */
+export function requireBool(code: Code, node: ASTNode): void {
+  const { name } = code.typing;
+  if (name === 'bool' || name === 'dyn') return;
+  throw new LocatedError(`expected type 'bool' but found '${describeTyping(code.typing)}'`, node);
+}
+
+/** The error for operands of types that do not go together, in cel-go's words. */
+export function mismatch(operator: string, ...operands: readonly Code[]): CelError {
   const types = operands.map(({ typing }) => describeTyping(typing)).join(', ');
-  throw new CelError(`found no matching overload for '${operator}' applied to '(${types})'`);
+  return new CelError(`found no matching overload for '${operator}' applied to '(${types})'`);
 }

@@ -1,20 +1,21 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { boolOrError, type Code, type Compiler, fieldTyping, requireBool, type Scope } from './code.ts';
+import { index, select } from './access.ts';
+import { type Code, type Compiler, LocatedError, type Scope } from './code.ts';
 import { candidates, dispatch, type Library } from './library.ts';
+import { binary, conditional, logical, minus, not } from './logic.ts';
 import { compileMacro } from './macros.ts';
-import { binaryOperators, negate, noOverload } from './operators.ts';
-import { describeTyping, dyn, type Typing, unify } from './typing.ts';
+import { compileRegex } from './regex.ts';
+import { parseDuration, parseTimestamp } from './time.ts';
+import { describeTyping, joined, type Typing } from './typing.ts';
 import {
   CelError,
   CelList,
-  CelMap,
   CelType,
   type CelValue,
   LiteralMap,
   literalValue,
   mapKey,
   Opaque,
-  Optional,
   typeNameOf,
 } from './values.ts';
 
@@ -61,6 +62,9 @@ export function createCompiler(declared: Readonly<Record<string, Typing>>, known
           return code.run(frame);
         },
       };
+    } catch (error) {
+      if (!(error instanceof CelError) || error instanceof LocatedError) throw error;
+      throw new LocatedError(error.message, node);
     } finally {
       nesting--;
     }
@@ -79,22 +83,26 @@ export function createCompiler(declared: Readonly<Record<string, Typing>>, known
       case '[?]':
         return index(compile(node.args[0], scope), compile(node.args[1], scope), node.op === '[?]');
       case 'list':
-        return listLiteral(node.args.map((item) => compile(item, scope)));
+        return listLiteral(
+          node.args.map((item) => compile(item, scope)),
+          node.args,
+        );
       case 'map':
-        return mapLiteral(node.args.map(([key, value]) => [compile(key, scope), compile(value, scope)]));
+        return mapLiteral(
+          node.args.map(([key, value]) => [compile(key, scope), compile(value, scope)]),
+          node.args,
+        );
       case '?:': {
         const [test, then, otherwise] = node.args.map((part) => compile(part, scope)) as [Code, Code, Code];
         return conditional(test, then, otherwise);
       }
       case '||':
       case '&&':
-        return logical(node.op, compile(node.args[0], scope), compile(node.args[1], scope));
+        return logical(node.op, compile(node.args[0], scope), compile(node.args[1], scope), node.args);
       case '!_':
         return not(compile(node.args, scope));
-      case '-_': {
-        const operand = compile(node.args, scope);
-        return { typing: operand.typing, run: (frame) => negate(operand.run(frame)) };
-      }
+      case '-_':
+        return minus(compile(node.args, scope));
       case 'call':
         return call(node, node.args[0], undefined, node.args[1], scope);
       case 'rcall':
@@ -135,6 +143,7 @@ export function createCompiler(declared: Readonly<Record<string, Typing>>, known
     const namespace = receiver?.op === 'id' && isFree(receiver.args, scope) ? receiver.args : undefined;
     const macro = compileMacro({ compiler, node, name, namespace, receiver, args: argNodes, scope });
     if (macro !== undefined) return macro;
+    checkLiteral(name, argNodes);
     const isMethod = receiver !== undefined;
     const token = namespace === undefined ? undefined : namespaces[namespace];
     const first =
@@ -174,92 +183,28 @@ function constant(value: CelValue): Code {
   return { typing: { name: typeNameOf(value) }, run: () => value };
 }
 
-function select(target: Code, name: string, optional: boolean): Code {
-  const viaOptional = target.typing.name === 'optional';
-  const from = viaOptional ? (target.typing.item ?? dyn) : target.typing;
-  const typing = fieldTyping(from, name, optional || viaOptional);
-  if (optional || viaOptional) {
-    return {
-      typing: { name: 'optional', item: typing },
-      run: (frame) => optionalField(target.run(frame), name),
-    };
-  }
+function listLiteral(items: readonly Code[], nodes: readonly ASTNode[]): Code {
+  const item = items.length === 0 ? undefined : common(items, nodes);
   return {
-    typing,
-    run: (frame) => {
-      const container = target.run(frame);
-      if (container instanceof Optional) return optionalField(container, name);
-      return fieldOf(container, name);
-    },
-  };
-}
-
-function fieldOf(container: CelValue, name: CelValue): CelValue {
-  const value =
-    container instanceof CelMap
-      ? container.get(name)
-      : container instanceof Opaque && typeof name === 'string'
-        ? container.field(name)
-        : undefined;
-  if (value === undefined && !(container instanceof CelMap)) throw noOverload();
-  if (value === undefined) throw new CelError(`no such key: ${String(name)}`);
-  return value;
-}
-
-function optionalField(container: CelValue, key: CelValue): Optional {
-  const inner = container instanceof Optional ? container.value : container;
-  if (inner === undefined) return new Optional(undefined);
-  if (inner instanceof CelMap) return new Optional(inner.get(key));
-  if (inner instanceof CelList) return new Optional(inner.items[listIndex(key) ?? -1]);
-  throw noOverload();
-}
-
-function index(target: Code, key: Code, optional: boolean): Code {
-  const container = target.typing.name === 'optional' ? (target.typing.item ?? dyn) : target.typing;
-  if (!['list', 'map', 'dyn'].includes(container.name)) {
-    throw new CelError(
-      `found no matching overload for '_[_]' applied to '(${describeTyping(container)}, ${describeTyping(key.typing)})'`,
-    );
-  }
-  const typing = container.fields === undefined ? (container.item ?? dyn) : dyn;
-  if (optional || target.typing.name === 'optional') {
-    return {
-      typing: { name: 'optional', item: typing },
-      run: (frame) => optionalField(target.run(frame), key.run(frame)),
-    };
-  }
-  return {
-    typing,
-    run: (frame) => {
-      const from = target.run(frame);
-      const at = key.run(frame);
-      if (!(from instanceof CelList)) return fieldOf(from, at);
-      const position = listIndex(at);
-      if (position === undefined) throw noOverload();
-      const item = from.items[position];
-      if (item === undefined) throw new CelError(`index out of bounds: ${position}`);
-      return item;
-    },
-  };
-}
-
-function listIndex(key: CelValue): number | undefined {
-  const whole = mapKey(key);
-  return typeof whole === 'bigint' ? Number(whole) : undefined;
-}
-
-function listLiteral(items: readonly Code[]): Code {
-  const item = items.length === 0 ? dyn : items.map((code) => code.typing).reduce(unify);
-  return {
-    typing: { name: 'list', item },
+    typing: { name: 'list', ...(item === undefined ? {} : { item }) },
     run: (frame) => new CelList(items.map((code) => code.run(frame))),
   };
 }
 
-function mapLiteral(entries: readonly (readonly [Code, Code])[]): Code {
-  const item = entries.length === 0 ? dyn : entries.map(([, value]) => value.typing).reduce(unify);
+function mapLiteral(
+  entries: readonly (readonly [Code, Code])[],
+  nodes: readonly (readonly [ASTNode, ASTNode])[],
+): Code {
+  const values = entries.map(([, value]) => value);
+  const item =
+    values.length === 0
+      ? undefined
+      : common(
+          values,
+          nodes.map(([, value]) => value),
+        );
   return {
-    typing: { name: 'map', item },
+    typing: { name: 'map', ...(item === undefined ? {} : { item }) },
     run: (frame) => {
       const made = new Map<CelValue, CelValue>();
       for (const [key, value] of entries) {
@@ -272,77 +217,39 @@ function mapLiteral(entries: readonly (readonly [Code, Code])[]): Code {
   };
 }
 
-function conditional(test: Code, then: Code, otherwise: Code): Code {
-  requireBool('_?_:_', test);
-  return {
-    typing: unify(then.typing, otherwise.typing),
-    run: (frame) => {
-      const decided = test.run(frame);
-      if (typeof decided !== 'boolean') throw noOverload();
-      return decided ? then.run(frame) : otherwise.run(frame);
-    },
-  };
-}
-
-/** `||` and `&&`: whichever operand decides wins, even over an error of the other. */
-function logical(op: '||' | '&&', left: Code, right: Code): Code {
-  requireBool(`_${op}_`, left, right);
-  const decisive = op === '||';
-  return {
-    typing: { name: 'bool' },
-    run: (frame) => {
-      const first = boolOrError(left, frame);
-      if (first === decisive) return decisive;
-      const second = boolOrError(right, frame);
-      if (second === decisive) return decisive;
-      for (const outcome of [first, second]) if (outcome instanceof CelError) throw outcome;
-      return !decisive;
-    },
-  };
-}
-
-function not(operand: Code): Code {
-  requireBool('!_', operand);
-  return {
-    typing: { name: 'bool' },
-    run: (frame) => {
-      const value = operand.run(frame);
-      if (typeof value !== 'boolean') throw noOverload();
-      return !value;
-    },
-  };
-}
-
-const comparisons = new Set(['<', '<=', '>', '>=']);
-const numbers = new Set(['int', 'uint', 'double']);
-
-function binary(op: string, left: Code, right: Code): Code {
-  const operate = binaryOperators[op];
-  if (operate === undefined) throw new CelError(`unknown operator ${op}`);
-  if (!mayCombine(op, left.typing.name, right.typing.name)) {
-    const types = `${describeTyping(left.typing)}, ${describeTyping(right.typing)}`;
-    throw new CelError(`found no matching overload for '_${op}_' applied to '(${types})'`);
+/** The one type of the members of a literal. @throws LocatedError where a member is of another. */
+function common(members: readonly Code[], nodes: readonly ASTNode[]): Typing {
+  let typing = (members[0] as Code).typing;
+  for (const [at, member] of members.entries()) {
+    const next = joined(typing, member.typing);
+    if (next === undefined) {
+      const [expected, found] = [typing, member.typing].map(describeTyping);
+      throw new LocatedError(`expected type '${expected}' but found '${found}'`, nodes[at] as ASTNode);
+    }
+    typing = next;
   }
-  const isTest = comparisons.has(op) || op === '==' || op === '!=' || op === 'in';
-  return {
-    typing: isTest ? { name: 'bool' } : resultTyping(op, left.typing, right.typing),
-    run: (frame) => operate(left.run(frame), right.run(frame), frame.budget),
-  };
+  return typing;
 }
 
-/** Two times apart are a duration; a time and a duration make a time. */
-function resultTyping(op: string, left: Typing, right: Typing): Typing {
-  if (op === '-' && left.name === 'timestamp' && right.name === 'timestamp') return { name: 'duration' };
-  if (left.name === 'timestamp' || right.name === 'timestamp') return { name: 'timestamp' };
-  return unify(left, right);
+/** Literal arguments that could never be read are refused at once. */
+const literalChecks: Readonly<Record<string, (text: string) => boolean>> = {
+  matches: isRegex,
+  timestamp: (text) => parseTimestamp(text) !== undefined,
+  duration: (text) => parseDuration(text) !== undefined,
+};
+
+function checkLiteral(name: string, args: readonly ASTNode[]): void {
+  const check = Object.hasOwn(literalChecks, name) ? literalChecks[name] : undefined;
+  const last = args.at(-1);
+  if (check === undefined || last?.op !== 'value' || typeof last.args !== 'string') return;
+  if (!check(last.args)) throw new LocatedError(`invalid ${name} argument`, last);
 }
 
-function mayCombine(op: string, left: string, right: string): boolean {
-  if (left === 'dyn' || right === 'dyn') return true;
-  if (op === 'in') return right === 'list' || right === 'map';
-  if (left === 'null_type' || right === 'null_type') return op === '==' || op === '!=';
-  if (comparisons.has(op) && numbers.has(left) && numbers.has(right)) return true;
-  const isTime = (name: string) => name === 'timestamp' || name === 'duration';
-  if ((op === '+' || op === '-') && isTime(left) && isTime(right)) return true;
-  return left === right;
+function isRegex(text: string): boolean {
+  try {
+    compileRegex(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -17,7 +17,9 @@ export const listsLibrary: Library = library({
     this.budget.spend(list.items.length);
     return list.items.every((item, at) => at === 0 || compared(list.items[at - 1] as CelValue, item) <= 0);
   },
-  'list.sum(): dyn'(list: CelList) {
+  'list<int>.sum(): int | list<uint>.sum(): uint | list<double>.sum(): double | list<duration>.sum(): duration'(
+    list: CelList,
+  ) {
     this.budget.spend(list.items.length);
     return list.items.reduce(
       (total, item) => added(total, item),

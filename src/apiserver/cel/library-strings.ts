@@ -48,9 +48,6 @@ export const stringsLibrary: Library = library({
   'string.trim(): string'(text: string) {
     return made(this, text.trim());
   },
-  'string.reverse(): string'(text: string) {
-    return made(this, split(this, text).reverse().join(''));
-  },
   'string.replace(string, string): string | string.replace(string, string, int): string'(
     text: string,
     from: string,
@@ -78,7 +75,7 @@ export const stringsLibrary: Library = library({
     if (start > last) throw new CelError(`invalid substring range. start: ${start}, end: ${last}`);
     return points.slice(Number(start), Number(last)).join('');
   },
-  'list.join(): string | list.join(string): string'(list: CelList, separator = '') {
+  'list<string>.join(): string | list<string>.join(string): string'(list: CelList, separator = '') {
     let units = separator.length * list.items.length;
     for (const item of list.items) {
       if (typeof item !== 'string') throw new CelError('no such overload');

@@ -10,7 +10,7 @@ export interface CallContext {
 /** One implementation of a name, for one list of argument types (the receiver of a method comes first). */
 export interface Overload {
   readonly method: boolean;
-  readonly args: readonly string[];
+  readonly args: readonly Typing[];
   readonly result: Typing;
   readonly call: (args: readonly CelValue[], context: CallContext) => CelValue;
 }
@@ -38,7 +38,7 @@ export function library(definitions: Record<string, Implementation>): Library {
 }
 
 function parseSignature(signature: string): Omit<Overload, 'call'> & { name: string } {
-  const match = /^(?:([\w.]+)\.)?(\w+)\(([^)]*)\): (.+)$/.exec(signature);
+  const match = /^(?:([\w.<>]+)\.)?(\w+)\(([^)]*)\): (.+)$/.exec(signature);
   if (match === null) throw new TypeError(`not a signature: ${signature}`);
   const [, receiver, name, list, result] = match as unknown as [
     string,
@@ -47,11 +47,11 @@ function parseSignature(signature: string): Omit<Overload, 'call'> & { name: str
     string,
     string,
   ];
-  const args = list === '' ? [] : list.split(', ');
+  const args = list === '' ? [] : list.split(', ').map(typingOf);
   return {
     name,
     method: receiver !== undefined,
-    args: receiver === undefined ? args : [receiver, ...args],
+    args: receiver === undefined ? args : [typingOf(receiver), ...args],
     result: typingOf(result),
   };
 }
@@ -91,9 +91,7 @@ export function dispatch(
   context: CallContext,
 ): CelValue {
   for (const overload of overloads) {
-    if (
-      overload.args.every((wanted, at) => wanted === 'dyn' || wanted === typeNameOf(args[at] as CelValue))
-    ) {
+    if (overload.args.every(({ name }, at) => name === 'dyn' || name === typeNameOf(args[at] as CelValue))) {
       return overload.call(args, context);
     }
   }

@@ -1,15 +1,16 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
+import { fieldTyping } from './access.ts';
 import {
   boolOrError,
   type Code,
   type Compiler,
   type Frame,
-  fieldTyping,
+  LocatedError,
   requireBool,
   type Scope,
 } from './code.ts';
 import { noOverload } from './operators.ts';
-import { describeTyping, dyn, type Typing, unify } from './typing.ts';
+import { describeTyping, dyn, joined, type Typing } from './typing.ts';
 import {
   CelError,
   CelList,
@@ -33,11 +34,10 @@ export interface Call {
   readonly scope: Scope;
 }
 
-/** Macros of the CEL specification and of cel-go's two-variable comprehensions, bindings and optionals extensions. */
+/** Macros of the CEL specification, and of cel-go's optionals and two-variable comprehensions, as Kubernetes enables them. */
 export function compileMacro(call: Call): Code | undefined {
   const { name, namespace, receiver, args } = call;
   if (receiver === undefined) return name === 'has' && args.length === 1 ? has(call) : undefined;
-  if (namespace === 'cel') return name === 'bind' && args.length === 3 ? bind(call) : undefined;
   if (namespace === 'optional') return optionalNamespace(call);
   if (args.length === 1 && (name === 'or' || name === 'orValue'))
     return orElse(call, receiver, name === 'or');
@@ -47,10 +47,10 @@ export function compileMacro(call: Call): Code | undefined {
 
 function has({ compiler, args, scope }: Call): Code {
   const [field] = args as [ASTNode];
-  if (field.op !== '.') throw new CelError('invalid argument to has() macro');
+  if (field.op !== '.') throw new LocatedError('invalid argument to has() macro', field);
   const target = compiler.compile(field.args[0], scope);
   const name = field.args[1];
-  fieldTyping(target.typing.name === 'optional' ? dyn : target.typing, name, false);
+  fieldTyping(target.typing.name === 'optional' ? (target.typing.item ?? dyn) : target.typing, name);
   return {
     typing: { name: 'bool' },
     run: (frame) => {
@@ -59,21 +59,6 @@ function has({ compiler, args, scope }: Call): Code {
       if (container === undefined) return false;
       if (!(container instanceof CelMap)) throw noOverload();
       return container.get(name) !== undefined;
-    },
-  };
-}
-
-/** `cel.bind(name, value, expression)`: the value is computed once, when it is first needed is not observable. */
-function bind({ compiler, args, scope }: Call): Code {
-  const [name, value, body] = args as [ASTNode, ASTNode, ASTNode];
-  const bound = compiler.compile(value, scope);
-  const { slot, scope: inner } = compiler.bind(scope, variableName(name), bound.typing);
-  const code = compiler.compile(body, inner);
-  return {
-    typing: code.typing,
-    run: (frame) => {
-      frame.locals[slot] = bound.run(frame);
-      return code.run(frame);
     },
   };
 }
@@ -107,14 +92,16 @@ function isZero(value: CelValue): boolean {
 function orElse({ compiler, args, scope, name }: Call, receiver: ASTNode, keepsOptional: boolean): Code {
   const optional = compiler.compile(receiver, scope);
   const other = compiler.compile(args[0] as ASTNode, scope);
-  if (optional.typing.name !== 'optional' && optional.typing.name !== 'dyn') {
-    throw new CelError(
-      `found no matching overload for '${name}' applied to '${describeTyping(optional.typing)}.(${describeTyping(other.typing)})'`,
-    );
-  }
   const content = optional.typing.item ?? dyn;
+  const wanted = keepsOptional ? (other.typing.item ?? dyn) : other.typing;
+  const both = joined(content, wanted);
+  const isOptional = optional.typing.name === 'optional' || optional.typing.name === 'dyn';
+  if (!isOptional || both === undefined) {
+    const applied = `${describeTyping(optional.typing)}.(${describeTyping(other.typing)})`;
+    throw new CelError(`found no matching overload for '${name}' applied to '${applied}'`);
+  }
   return {
-    typing: keepsOptional ? { name: 'optional', item: content } : unify(content, other.typing),
+    typing: keepsOptional ? { name: 'optional', item: both } : both,
     run: (frame) => {
       const value = optional.run(frame);
       if (!(value instanceof Optional)) throw noOverload();
@@ -153,8 +140,8 @@ const quantifiers = new Set(['all', 'exists', 'exists_one', 'existsOne']);
 const arities: Readonly<Record<string, readonly number[]>> = {
   all: [2, 3],
   exists: [2, 3],
-  exists_one: [2, 3],
-  existsOne: [2, 3],
+  exists_one: [2],
+  existsOne: [3],
   filter: [2],
   map: [2, 3],
   transformList: [3, 4],
@@ -167,24 +154,26 @@ function comprehension(call: Call, receiver: ASTNode): Code | undefined {
   const isPaired = name.startsWith('transform') || (quantifiers.has(name) && args.length === 3);
   const loop = createLoop(call, receiver, isPaired ? 2 : 1);
   const bodies = args.slice(isPaired ? 2 : 1).map((arg) => compiler.compile(arg, loop.scope));
-  if (quantifiers.has(name)) return quantifier(name, loop, bodies[0] as Code);
+  const [predicate] = args.slice(isPaired ? 2 : 1) as [ASTNode];
+  if (quantifiers.has(name)) return quantifier(name, loop, bodies[0] as Code, predicate);
   const last = bodies.at(-1) as Code;
-  if (name === 'filter') return filter(loop, last, compiler.compile(receiver, call.scope).typing);
+  if (name === 'filter') return filter(loop, last, predicate, compiler.compile(receiver, call.scope).typing);
   const condition = bodies.length === 2 ? bodies[0] : undefined;
-  if (condition !== undefined) requireBool(name, condition);
+  if (condition !== undefined) requireBool(condition, predicate);
   return name === 'transformMap' ? transformMap(loop, condition, last) : transform(loop, condition, last);
 }
 
 function createLoop({ compiler, args, scope }: Call, receiver: ASTNode, variables: 1 | 2): Loop {
   const range = compiler.compile(receiver, scope);
-  const { name, item = dyn, fields } = range.typing;
+  const { name, item = dyn } = range.typing;
   if (!['list', 'map', 'dyn'].includes(name)) {
-    throw new CelError(
+    throw new LocatedError(
       `expression of type '${describeTyping(range.typing)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+      receiver,
     );
   }
   const keyTyping: Typing = { name: name === 'list' ? 'int' : name === 'map' ? 'string' : 'dyn' };
-  const value = fields === undefined ? item : dyn;
+  const value = item;
   const names = args.slice(0, variables).map(variableName);
   const first = compiler.bind(
     scope,
@@ -222,8 +211,8 @@ function* entriesOf(container: CelValue, paired: boolean): Generator<[CelValue, 
   }
 }
 
-function quantifier(name: string, loop: Loop, body: Code): Code {
-  requireBool(name, body);
+function quantifier(name: string, loop: Loop, body: Code, node: ASTNode): Code {
+  requireBool(body, node);
   const typing: Typing = { name: 'bool' };
   if (name === 'exists_one' || name === 'existsOne') {
     return {
@@ -257,8 +246,8 @@ function quantifier(name: string, loop: Loop, body: Code): Code {
   };
 }
 
-function filter(loop: Loop, body: Code, range: Typing): Code {
-  requireBool('filter', body);
+function filter(loop: Loop, body: Code, node: ASTNode, range: Typing): Code {
+  requireBool(body, node);
   return {
     typing: range.name === 'list' ? range : { name: 'list', item: dyn },
     run: (frame) => {
@@ -310,6 +299,6 @@ function selected(condition: Code | undefined, frame: Frame): boolean {
 }
 
 function variableName(node: ASTNode): string {
-  if (node.op !== 'id') throw new CelError('argument must be a simple name');
+  if (node.op !== 'id') throw new LocatedError('argument must be a simple name', node);
   return node.args;
 }

@@ -24,18 +24,35 @@ export function typingOf(text: string): Typing {
     : { name: nested[1] as string, item: typingOf(nested[2] as string) };
 }
 
-/** Whether a value of static type `actual` may be given where `wanted` is named. */
-export function accepts(wanted: string, actual: Typing): boolean {
-  return wanted === 'dyn' || actual.name === 'dyn' || wanted === actual.name;
+/** Whether a value of static type `actual` may be given where `wanted` is asked for. */
+export function accepts(wanted: Typing, actual: Typing): boolean {
+  if (wanted.name === 'dyn' || actual.name === 'dyn') return true;
+  if (wanted.name !== actual.name) return false;
+  return wanted.item === undefined || actual.item === undefined || accepts(wanted.item, actual.item);
 }
+
+const shownNames: Readonly<Record<string, string>> = { null_type: 'null', optional: 'optional_type' };
 
 export function describeTyping(typing: Typing): string {
-  return typing.item === undefined ? typing.name : `${typing.name}(${describeTyping(typing.item)})`;
+  const name = shownNames[typing.name] ?? typing.name;
+  if (typing.name === 'map') return `map(string, ${describeTyping(typing.item ?? dyn)})`;
+  if (typing.name !== 'list' && typing.name !== 'optional') return name;
+  return `${name}(${describeTyping(typing.item ?? dyn)})`;
 }
 
-/** One type that covers both branches of a choice; dyn where they differ. */
-export function unify(a: Typing, b: Typing): Typing {
-  return a === b || (a.name === b.name && a.item === undefined && a.fields === undefined) ? a : dyn;
+/** Types whose values may also be null. */
+const nullable = new Set(['duration', 'object', 'timestamp']);
+
+/** One type that covers both, undefined where none does: dyn covers everything. */
+export function joined(a: Typing, b: Typing): Typing | undefined {
+  if (a === b) return a;
+  if (a.name === 'dyn' || b.name === 'dyn') return dyn;
+  if (a.name === 'null_type' && nullable.has(b.name)) return b;
+  if (b.name === 'null_type' && nullable.has(a.name)) return a;
+  if (a.name !== b.name) return undefined;
+  if (a.item === undefined || b.item === undefined) return a.item === undefined ? b : a;
+  const item = joined(a.item, b.item);
+  return item === undefined ? undefined : { ...a, item };
 }
 
 /**

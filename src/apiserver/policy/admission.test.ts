@@ -175,7 +175,7 @@ test('messages and reasons', () => {
     `${prefix}no`,
   );
   assert.equal(
-    denied(one('1 == 2', { message: 'no', messageExpression: 'object.spec.nope' }))?.message,
+    denied(one('1 == 2', { message: 'no', messageExpression: 'string(object.spec.nope)' }))?.message,
     `${prefix}no`,
   );
   assert.equal(denied(one('1 == 2', { reason: 'Unauthorized' }))?.code, 401);

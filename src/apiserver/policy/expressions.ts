@@ -66,7 +66,7 @@ export function compilePolicy(policy: JsonObject): PolicyExpressions {
     source: JsonValue | undefined,
     path: string,
     declared: Readonly<Record<string, Typing>>,
-    result?: string,
+    result?: readonly string[],
   ): Expression | undefined => {
     try {
       return compileExpression(typeof source === 'string' ? source : '', declared, result);
@@ -79,7 +79,7 @@ export function compilePolicy(policy: JsonObject): PolicyExpressions {
 
   const matchConditions = entries(spec.matchConditions, 'spec.matchConditions').flatMap(({ raw, path }) => {
     const declared = { ...base, authorizer: authorizerTyping };
-    const expression = compile(raw.expression, `${path}.expression`, declared, 'bool');
+    const expression = compile(raw.expression, `${path}.expression`, declared, ['bool']);
     return expression === undefined ? [] : [{ name: String(raw.name ?? ''), expression }];
   });
 
@@ -100,10 +100,10 @@ export function compilePolicy(policy: JsonObject): PolicyExpressions {
 
   const { authorizer: _, ...withoutAuthorizer } = composed;
   const validations = entries(spec.validations, 'spec.validations').flatMap(({ raw, path }) => {
-    const expression = compile(raw.expression, `${path}.expression`, composed, 'bool');
+    const expression = compile(raw.expression, `${path}.expression`, composed, ['bool']);
     const messageExpression =
       typeof raw.messageExpression === 'string' && raw.messageExpression.trim() !== ''
-        ? compile(raw.messageExpression, `${path}.messageExpression`, withoutAuthorizer, 'string')
+        ? compile(raw.messageExpression, `${path}.messageExpression`, withoutAuthorizer, ['string'])
         : undefined;
     if (expression === undefined) return [];
     const message = typeof raw.message === 'string' ? raw.message.trim() : '';
@@ -113,7 +113,10 @@ export function compilePolicy(policy: JsonObject): PolicyExpressions {
 
   const auditAnnotations = entries(spec.auditAnnotations, 'spec.auditAnnotations').flatMap(
     ({ raw, path }) => {
-      const expression = compile(raw.valueExpression, `${path}.valueExpression`, composed);
+      const expression = compile(raw.valueExpression, `${path}.valueExpression`, composed, [
+        'string',
+        'null_type',
+      ]);
       return expression === undefined ? [] : [{ key: String(raw.key ?? ''), expression }];
     },
   );

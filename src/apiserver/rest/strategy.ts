@@ -83,9 +83,12 @@ export function unconditionalUpdate(served: Served): boolean {
 /** The labels by which a Job knows its Pods, made from its uid (kubernetes, pkg/registry/batch/job/strategy.go). */
 function labelJob(object: KubeObject): void {
   const spec = record(object.spec);
-  if (spec.manualSelector === true) return;
   const template = record(spec.template);
   const metadata = record(template.metadata);
+  if (spec.manualSelector === true) {
+    labelAsTemplate(object, record(metadata.labels));
+    return;
+  }
   const uid = String(object.metadata.uid);
   const labels = {
     ...record(metadata.labels),
@@ -99,6 +102,13 @@ function labelJob(object: KubeObject): void {
     selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
     template: { ...template, metadata: { ...metadata, labels } },
   };
+  labelAsTemplate(object, labels);
+}
+
+/** A Job without labels has those of its Pods. */
+function labelAsTemplate(object: KubeObject, labels: Record<string, unknown>): void {
+  if (Object.keys(object.metadata.labels ?? {}).length > 0 || Object.keys(labels).length === 0) return;
+  object.metadata.labels = { ...labels } as Record<string, string>;
 }
 
 /** Guaranteed: limits of cpu and memory everywhere, equal to the requests; BestEffort: none; else Burstable. */

@@ -41,14 +41,18 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
       setDefault(rolling, 'maxSurge', '25%');
     }
     defaultTemplate(spec);
+    objectIn(deployment, 'status');
   },
   'StatefulSet.apps': (set) => {
     const spec = objectIn(set, 'spec');
     setDefault(spec, 'replicas', 1);
     setDefault(spec, 'revisionHistoryLimit', 10);
     setDefault(spec, 'podManagementPolicy', 'OrderedReady');
-    setDefault(objectIn(spec, 'updateStrategy'), 'type', 'RollingUpdate');
+    const update = objectIn(spec, 'updateStrategy');
+    setDefault(update, 'type', 'RollingUpdate');
+    if (update.type === 'RollingUpdate') setDefault(objectIn(update, 'rollingUpdate'), 'partition', 0);
     defaultTemplate(spec);
+    setDefault(set, 'status', { replicas: 0, availableReplicas: 0 });
   },
   'DaemonSet.apps': (set) => {
     const spec = objectIn(set, 'spec');
@@ -61,15 +65,17 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
       setDefault(rolling, 'maxSurge', 0);
     }
     defaultTemplate(spec);
+    setDefault(set, 'status', {
+      currentNumberScheduled: 0,
+      numberMisscheduled: 0,
+      desiredNumberScheduled: 0,
+      numberReady: 0,
+    });
   },
   'Job.batch': (job) => {
     const spec = objectIn(job, 'spec');
     defaultJobSpec(spec);
-    const metadata = objectIn(job, 'metadata');
-    const template =
-      isObject(spec.template) && isObject(spec.template.metadata) ? spec.template.metadata : {};
-    const hasLabels = isObject(metadata.labels) && Object.keys(metadata.labels).length > 0;
-    if (isObject(template.labels) && !hasLabels) metadata.labels = { ...template.labels };
+    objectIn(job, 'status');
   },
   'CronJob.batch': (cron) => {
     const spec = objectIn(cron, 'spec');
@@ -78,6 +84,7 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     setDefault(spec, 'successfulJobsHistoryLimit', 3);
     setDefault(spec, 'failedJobsHistoryLimit', 1);
     if (isObject(spec.jobTemplate)) defaultTemplate(objectIn(spec.jobTemplate, 'spec'));
+    objectIn(cron, 'status');
   },
   'CustomResourceDefinition.apiextensions.k8s.io': defaultCustomResourceDefinition,
   [`RoleBinding.${rbacGroup}`]: defaultRoleBinding,
@@ -86,6 +93,7 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     const spec = objectIn(policy, 'spec');
     setDefault(spec, 'failurePolicy', 'Fail');
     defaultMatch(objectIn(spec, 'matchConstraints'));
+    objectIn(policy, 'status');
   },
   'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': (binding) => {
     const spec = objectIn(binding, 'spec');
@@ -93,6 +101,14 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
   },
   'ValidatingWebhookConfiguration.admissionregistration.k8s.io': (config) => defaultWebhooks(config, false),
   'MutatingWebhookConfiguration.admissionregistration.k8s.io': (config) => defaultWebhooks(config, true),
+  'PodDisruptionBudget.policy': (budget) => {
+    setDefault(budget, 'status', {
+      disruptionsAllowed: 0,
+      currentHealthy: 0,
+      desiredHealthy: 0,
+      expectedPods: 0,
+    });
+  },
   'NetworkPolicy.networking.k8s.io': (policy) => {
     const spec = objectIn(policy, 'spec');
     const hasEgress = objectsOf(spec.egress).length > 0;

@@ -10,6 +10,9 @@ import { errorText } from './field-error.ts';
 import { isObject, type JsonObject, type JsonValue, valueAt } from './json.ts';
 import { validateMetadata } from './metadata.ts';
 
+const unchecked =
+  '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+
 function split(apiVersion: string): [group: string, version: string] {
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   return [group, version];
@@ -84,7 +87,7 @@ test('unknown fields, nulls and types', () => {
   assert.deepEqual(given.spec, { containers: [container()], volumes: [{ name: 'v', emptyDir: {} }] });
   assert.deepEqual(problemsOf(pod({ containers: [container()], terminationGracePeriodSeconds: 'soon' })), [
     'spec.terminationGracePeriodSeconds: Invalid value: "string": spec.terminationGracePeriodSeconds in body must be of type integer: "string"',
-    '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+    unchecked,
   ]);
   const definition: JsonObject = {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -136,6 +139,8 @@ test('defaults that a rehearsal relies on', async (t) => {
         'spec.serviceAccountName': 'default',
         'spec.schedulerName': 'default-scheduler',
         'spec.securityContext': {},
+        'spec.priority': 0,
+        'spec.tolerations.1.key': 'node.kubernetes.io/unreachable',
         'spec.containers.0.imagePullPolicy': 'IfNotPresent',
         'spec.containers.0.ports.0.protocol': 'TCP',
         'spec.containers.0.terminationMessagePath': '/dev/termination-log',
@@ -272,7 +277,7 @@ test('what is refused, in the words of the real server', async (t) => {
     [
       'restart policy',
       pod({ containers: [container()], restartPolicy: 'Often' }),
-      ['spec.restartPolicy: Unsupported value: "Often": supported values: "Always", "Never", "OnFailure"'],
+      ['spec.restartPolicy: Unsupported value: "Often": supported values: "Always", "OnFailure", "Never"'],
     ],
     [
       'mount of nothing',
@@ -282,13 +287,14 @@ test('what is refused, in the words of the real server', async (t) => {
     [
       'port',
       podWith({ ports: [{ containerPort: 0 }] }),
-      ['spec.containers[0].ports[0].containerPort: Invalid value: 0: must be between 1 and 65535, inclusive'],
+      ['spec.containers[0].ports[0].containerPort: Required value'],
     ],
     [
       'quantity',
       podWith({ resources: { requests: { cpu: '1Q' } } }),
       [
-        `spec.containers[0].resources.requests[cpu]: Invalid value: "1Q": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+        `spec.containers[0].resources.requests.cpu: Invalid value: "1Q": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+        unchecked,
       ],
     ],
     [
@@ -301,9 +307,7 @@ test('what is refused, in the words of the real server', async (t) => {
     [
       'Job that restarts for ever',
       job({ template: { spec: { containers: [container()] } } }),
-      [
-        'spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never"',
-      ],
+      ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'],
     ],
     [
       'Job, negative',
@@ -317,7 +321,14 @@ test('what is refused, in the words of the real server', async (t) => {
         'spec.template.metadata.labels: Invalid value: {"app":"b"}: `selector` does not match template `labels`',
       ],
     ],
-    ['Deployment, no selector', deployment({ selector: null }), ['spec.selector: Required value']],
+    [
+      'Deployment, no selector',
+      deployment({ selector: null }),
+      [
+        'spec.selector: Required value',
+        'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template `labels`',
+      ],
+    ],
     [
       'PDB, both',
       {
@@ -340,7 +351,7 @@ test('what is refused, in the words of the real server', async (t) => {
     [
       'ConfigMap too large',
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: {}, data: { a: 'x'.repeat(1024 * 1024 + 1) } },
-      ['<nil>: Too long: may not be more than 1048576 bytes'],
+      ['[]: Too long: may not be more than 1048576 bytes'],
     ],
     [
       'docker Secret',
@@ -456,9 +467,13 @@ test('policies are checked when they are written', () => {
   );
   const [unknown] = problemsOf(policy({ validations: [{ expression: 'params.x == 1' }] }));
   assert.match(unknown ?? '', /undeclared reference to 'params'/);
+  const needed = 'Required value: validations or auditAnnotations must contain at least one item';
   assert.deepEqual(problemsOf(policy({})), [
-    'spec.validations: Required value: validations or auditAnnotations must contain at least one item',
+    `spec.validations: ${needed}`,
+    `spec.auditAnnotations: ${needed}`,
   ]);
+  const [dynamic] = problemsOf(policy({ validations: [{ expression: 'object.x' }] }));
+  assert.match(dynamic ?? '', /must evaluate to bool but got dyn$/);
   const binding = (spec: JsonObject): JsonObject => ({
     apiVersion: api,
     kind: 'ValidatingAdmissionPolicyBinding',

@@ -2,8 +2,8 @@ import { definition, definitionName } from '../schemas/definitions.ts';
 import { builtinDefaults } from './builtin-defaults.ts';
 import { builtinRules } from './builtin-rules.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
-import type { FieldError } from './field-error.ts';
-import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { type FieldError, indexPath, invalid } from './field-error.ts';
+import { isObject, type JsonObject, type JsonValue, valueAt } from './json.ts';
 import type { NameRule } from './metadata.ts';
 import { referenceOf } from './node.ts';
 import { dropNulls } from './prune.ts';
@@ -23,6 +23,7 @@ export function builtinSchema(group: string, version: string, kind: string): Com
 function compileDefinition(name: string): CompiledSchema {
   const resolve = (reference: string) => {
     const raw = definition(reference);
+    if (reference === quantityName) return quantitySchema;
     return raw === undefined ? undefined : (adapted(raw) as JsonObject);
   };
   const schema = compileSchema({ $ref: `#/components/schemas/${name}` }, { resolve });
@@ -36,6 +37,9 @@ function compileDefinition(name: string): CompiledSchema {
     default: () => {},
   };
 }
+
+const quantityName = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
+const quantitySchema: JsonObject = { format: 'quantity', 'x-kubernetes-preserve-unknown-fields': true };
 
 /** What the public OpenAPI says for other ends: documentation, zero values, how server-side apply merges lists. */
 const unjudged = new Set(['default', 'description', 'required', 'x-kubernetes-list-type']);
@@ -74,7 +78,26 @@ export function validateBuiltin(
   oldObject?: JsonObject,
 ): FieldError[] {
   const rules = builtinRules[id(group, kind)];
-  return rules === undefined ? [] : [...rules(object, oldObject)];
+  return [
+    ...(group === 'apiextensions.k8s.io' ? [] : finalizerErrors(object)),
+    ...(rules?.(object, oldObject) ?? []),
+  ];
+}
+
+const plainFinalizers = new Set(['foregroundDeletion', 'kubernetes', 'orphan']);
+
+/** Groups whose objects are judged by the validation of core. */
+const coreGroups = new Set(['', 'apps', 'batch', 'policy']);
+
+/** Finalizers of core kinds name who they belong to; those of others need not. */
+function* finalizerErrors(group: string, object: JsonObject): Generator<FieldError> {
+  if (!coreGroups.has(group)) return;
+  const finalizers = valueAt(object, 'metadata', 'finalizers');
+  for (const [at, finalizer] of (Array.isArray(finalizers) ? finalizers : []).entries()) {
+    if (String(finalizer).includes('/') || plainFinalizers.has(String(finalizer))) continue;
+    const message = 'name is neither a standard finalizer name nor is it fully qualified';
+    yield invalid(indexPath('metadata.finalizers', at), finalizer, message);
+  }
 }
 
 const nameRules: Readonly<Record<string, NameRule>> = {

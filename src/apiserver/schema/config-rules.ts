@@ -18,7 +18,7 @@ export function* configMapRules(map: JsonObject, old?: JsonObject): Generator<Fi
   }
   for (const key of Object.keys(binary)) yield* keyErrors(key, 'binaryData');
   const bytes = textBytes(data) + base64Bytes(binary);
-  if (bytes > configBytesMax) yield tooLong('', configBytesMax);
+  if (bytes > configBytesMax) yield tooLong('[]', configBytesMax);
   yield* immutableErrors(map, old, ['data', 'binaryData']);
 }
 

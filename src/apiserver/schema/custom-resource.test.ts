@@ -13,7 +13,8 @@ import {
 import { errorText } from './field-error.ts';
 import type { JsonObject } from './json.ts';
 
-const at = 'spec.versions[0].schema.openAPIV3Schema';
+/** Where the real server says that a schema stands which all versions have in common. */
+const at = 'spec.validation.openAPIV3Schema';
 
 function definition(schema: JsonObject, more: JsonObject = {}): JsonObject {
   return {
@@ -79,12 +80,12 @@ test('what is no good definition', async (t) => {
     [
       'no schema',
       definition({}, { versions: [version({ schema: null })] }),
-      [`${at}: Required value: schemas are required`],
+      ['spec.versions[0].schema.openAPIV3Schema: Required value'],
     ],
     [
       'webhook conversion',
       definition({ type: 'object' }, { conversion: { strategy: 'Webhook' } }),
-      ['spec.conversion.strategy: Unsupported value: "Webhook": supported values: "None"'],
+      ['spec.conversion.strategy: Invalid value: "Webhook": conversion webhooks are not served here'],
     ],
     ['root type', definition({}), [`${at}.type: Required value: must not be empty at the root`]],
     [
@@ -104,6 +105,7 @@ test('what is no good definition', async (t) => {
       definition(spec({ a: { type: 'array', items: string, 'x-kubernetes-list-type': 'map' } })),
       [
         `${at}.properties[spec].properties[a].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map`,
+        `${at}.properties[spec].properties[a].items.type: Invalid value: "string": must be object if parent array's x-kubernetes-list-type is map`,
       ],
     ],
     [
@@ -119,7 +121,7 @@ test('what is no good definition', async (t) => {
         }),
       ),
       [
-        `${at}.properties[spec].properties[a].items.properties[k].default: Required value: this property must have a default or be a required property, since it is in x-kubernetes-list-map-keys`,
+        `${at}.properties[spec].properties[a].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property`,
       ],
     ],
     [
@@ -143,7 +145,7 @@ test('what is no good definition', async (t) => {
       'default of another type',
       definition(spec({ a: { type: 'integer', default: 'x' } })),
       [
-        `${at}.properties[spec].properties[a].default: Invalid value: "string": value in body must be of type integer: "string"`,
+        `${at}.properties[spec].properties[a].default: Invalid value: "string":  in body must be of type integer: "string"`,
       ],
     ],
     [

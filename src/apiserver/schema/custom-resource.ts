@@ -22,17 +22,26 @@ export function validateCustomResourceDefinition(crd: JsonObject, oldCrd?: JsonO
   const spec = isObject(crd.spec) ? crd.spec : {};
   const errors = [...nameErrors(crd, spec), ...versionErrors(crd, spec)];
   const conversion = stringAt(spec, 'conversion', 'strategy') ?? 'None';
-  if (conversion !== 'None') errors.push(notSupported('spec.conversion.strategy', conversion, ['None']));
+  if (conversion === 'Webhook') {
+    errors.push(invalid('spec.conversion.strategy', conversion, 'conversion webhooks are not served here'));
+  } else if (conversion !== 'None') {
+    errors.push(notSupported('spec.conversion.strategy', conversion, ['None', 'Webhook']));
+  }
   if (spec.preserveUnknownFields === true) {
     const message =
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
     errors.push(invalid('spec.preserveUnknownFields', true, message));
   }
-  for (const [at, version] of objectsOf(spec.versions).entries()) {
+  const versions = objectsOf(spec.versions);
+  const [first] = versions;
+  // What all versions have in common, the real server keeps and names outside of them.
+  const isShared = versions.every((version) => equalJson(version.schema, first?.schema));
+  for (const [at, version] of versions.entries()) {
+    if (isShared && at > 0) break;
     const before = objectsOf(valueAt(oldCrd, 'spec', 'versions')).find(({ name }) => name === version.name);
     // A schema that stands is not judged again: the server may have become stricter since.
     if (before !== undefined && equalJson(before.schema, version.schema)) continue;
-    errors.push(...schemaErrors(version, indexPath('spec.versions', at)));
+    errors.push(...schemaErrors(version, indexPath('spec.versions', at), isShared));
   }
   if (oldCrd !== undefined) errors.push(...changeErrors(spec, oldCrd));
   return errors;
@@ -40,13 +49,16 @@ export function validateCustomResourceDefinition(crd: JsonObject, oldCrd?: JsonO
 
 function* nameErrors(crd: JsonObject, spec: JsonObject): Generator<FieldError> {
   const { group = '' } = spec;
+  const names = isObject(spec.names) ? spec.names : {};
+  const wanted = `${names.plural}.${group}`;
+  const name = stringAt(crd, 'metadata', 'name') ?? '';
+  if (name !== wanted) yield invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group');
   if (group === '') yield required('spec.group');
   else if (subdomainProblems(String(group)).length > 0) {
     yield invalid('spec.group', group, subdomainProblems(String(group)).join(','));
   } else if (!String(group).includes('.')) {
     yield invalid('spec.group', group, 'should be a domain with at least one dot');
   }
-  const names = isObject(spec.names) ? spec.names : {};
   for (const field of ['plural', 'singular', 'kind', 'listKind'] as const) {
     const name = String(names[field] ?? '');
     if (name === '') yield required(`spec.names.${field}`);
@@ -59,9 +71,6 @@ function* nameErrors(crd: JsonObject, spec: JsonObject): Generator<FieldError> {
   if (names.kind !== undefined && names.kind === names.listKind) {
     yield invalid('spec.names.listKind', names.listKind, 'kind and listKind may not be the same');
   }
-  const wanted = `${names.plural}.${group}`;
-  const name = stringAt(crd, 'metadata', 'name') ?? '';
-  if (name !== wanted) yield invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group');
   const { scope = '' } = spec;
   const scopes = ['Cluster', 'Namespaced'];
   if (scope === '') yield required('spec.scope');
@@ -90,11 +99,11 @@ function* versionErrors(crd: JsonObject, spec: JsonObject): Generator<FieldError
   }
 }
 
-function* schemaErrors(version: JsonObject, path: string): Generator<FieldError> {
-  const here = `${path}.schema.openAPIV3Schema`;
+function* schemaErrors(version: JsonObject, path: string, isShared: boolean): Generator<FieldError> {
+  const here = isShared ? 'spec.validation.openAPIV3Schema' : `${path}.schema.openAPIV3Schema`;
   const schema = valueAt(version, 'schema', 'openAPIV3Schema');
   if (!isObject(schema)) {
-    yield required(here, 'schemas are required');
+    yield required(`${path}.schema.openAPIV3Schema`);
     return;
   }
   const structure = [...structureErrors(schema, here)];
@@ -104,7 +113,7 @@ function* schemaErrors(version: JsonObject, path: string): Generator<FieldError>
     yield { ...problem, field: childPath(here, problem.field) };
   }
   for (const [at, column] of objectsOf(version.additionalPrinterColumns).entries()) {
-    const columnPath = indexPath(`${path}.additionalPrinterColumns`, at);
+    const columnPath = indexPath(`${isShared ? 'spec' : path}.additionalPrinterColumns`, at);
     const types = ['boolean', 'date', 'integer', 'number', 'string'];
     if ((column.name ?? '') === '') yield required(`${columnPath}.name`);
     if (!types.includes(String(column.type))) {

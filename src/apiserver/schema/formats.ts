@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { parseQuantity } from '../cel/quantity.ts';
 import { labelProblems, subdomainProblems } from './names.ts';
 
 /**
@@ -20,6 +21,7 @@ const formats: Record<string, (text: string) => boolean> = {
   k8sshortname: (text) => labelProblems(text).length === 0,
   mac: (text) => /^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}$/.test(text),
   password: () => true,
+  quantity: (text) => parseQuantity(text) !== undefined,
   uri: isUri,
   uuid: (text) => uuidPattern('[0-9a-f]').test(text),
   uuid3: (text) => uuidPattern('3').test(text),

@@ -73,7 +73,7 @@ test('labels, annotations, owners, finalizers', () => {
   const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', controller: true };
   assert.deepEqual(of({ ...base, ownerReferences: [owner] }), []);
   assert.deepEqual(of({ ...base, ownerReferences: [{ ...owner, uid: '' }] }), [
-    'metadata.ownerReferences[0].uid: Invalid value: "": must not be empty',
+    'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
   ]);
   assert.match(
     of({ ...base, ownerReferences: [owner, { ...owner, name: 'q' }] })[0] ?? '',

@@ -1,12 +1,4 @@
-import {
-  childPath,
-  type FieldError,
-  forbidden,
-  indexPath,
-  invalid,
-  required,
-  tooLong,
-} from './field-error.ts';
+import { childPath, type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
 import {
   label1035Problems,
@@ -104,9 +96,9 @@ function* annotationErrors(annotations: JsonValue | undefined): Generator<FieldE
 
 function* ownerErrors(owners: JsonValue | undefined): Generator<FieldError> {
   const controllers: string[] = [];
-  for (const [at, owner] of (Array.isArray(owners) ? owners : []).entries()) {
+  const path = 'metadata.ownerReferences';
+  for (const owner of Array.isArray(owners) ? owners : []) {
     if (!isObject(owner)) continue;
-    const path = indexPath('metadata.ownerReferences', at);
     const { apiVersion = '', kind = '', name = '', uid = '' } = owner;
     if (apiVersion === '') yield invalid(`${path}.apiVersion`, apiVersion, 'version must not be empty');
     if (kind === '') yield invalid(`${path}.kind`, kind, 'must not be empty');
@@ -117,7 +109,7 @@ function* ownerErrors(owners: JsonValue | undefined): Generator<FieldError> {
   if (controllers.length > 1) {
     const [first, second] = controllers;
     const message = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
-    yield invalid('metadata.ownerReferences', owners, message);
+    yield invalid(path, owners, message);
   }
 }
 

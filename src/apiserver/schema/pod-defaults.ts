@@ -38,6 +38,9 @@ export function defaultPod(pod: JsonObject): void {
   const spec = objectIn(pod, 'spec');
   defaultPodSpec(spec);
   setDefault(spec, 'enableServiceLinks', true);
+  setDefault(spec, 'priority', 0);
+  setDefault(spec, 'preemptionPolicy', 'PreemptLowerPriority');
+  defaultTolerations(spec);
   setDefault(spec, 'serviceAccountName', 'default');
   setDefault(spec, 'serviceAccount', spec.serviceAccountName as string);
   for (const list of ['containers', 'initContainers'] as const) {
@@ -48,6 +51,27 @@ export function defaultPod(pod: JsonObject): void {
       for (const [name, value] of Object.entries(resources.limits)) setDefault(requests, name, value);
     }
   }
+}
+
+/** Taints of a node that is not well, which a Pod bears for a while (kubernetes, admission DefaultTolerationSeconds). */
+const shortTaints = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+const shortTolerationSeconds = 300;
+
+function defaultTolerations(spec: JsonObject): void {
+  const tolerations = objectsOf(spec.tolerations);
+  const isBorne = (taint: string) =>
+    tolerations.some(({ key = '', effect = '' }) => {
+      return (key === taint || key === '') && (effect === 'NoExecute' || effect === '');
+    });
+  const added = shortTaints
+    .filter((taint) => !isBorne(taint))
+    .map((key) => ({
+      key,
+      operator: 'Exists',
+      effect: 'NoExecute',
+      tolerationSeconds: shortTolerationSeconds,
+    }));
+  if (added.length > 0) spec.tolerations = [...tolerations, ...added];
 }
 
 function defaultContainer(container: JsonObject, hostNetwork: boolean): void {

@@ -52,11 +52,17 @@ export function* podSpecErrors(spec: JsonObject, path: string): Generator<FieldE
     'Default',
     'None',
   ]);
-  for (const name of ['terminationGracePeriodSeconds', 'activeDeadlineSeconds'] as const) {
-    const value = spec[name];
-    if (typeof value === 'number' && value < 0) yield invalid(childPath(path, name), value, nonNegative);
+  const { activeDeadlineSeconds: deadline } = spec;
+  if (typeof deadline === 'number' && (deadline < 1 || deadline > secondsMax)) {
+    yield invalid(
+      childPath(path, 'activeDeadlineSeconds'),
+      deadline,
+      `must be between 1 and ${secondsMax}, inclusive`,
+    );
   }
 }
+
+const secondsMax = 2 ** 31 - 1;
 
 function* nameErrors(
   name: JsonValue | undefined,
@@ -74,7 +80,7 @@ function* oneOf(
   allowed: readonly string[],
 ): Generator<FieldError> {
   if (value === undefined || value === '') yield required(path);
-  else if (!allowed.includes(String(value))) yield notSupported(path, value, [...allowed].sort());
+  else if (!allowed.includes(String(value))) yield notSupported(path, value, allowed);
 }
 
 function* containerErrors(
@@ -90,9 +96,9 @@ function* containerErrors(
   yield* oneOf(container.imagePullPolicy, `${path}.imagePullPolicy`, ['Always', 'IfNotPresent', 'Never']);
   for (const [at, port] of objectsOf(container.ports).entries()) {
     const here = indexPath(`${path}.ports`, at);
-    if (port.containerPort === undefined) yield required(`${here}.containerPort`);
-    else yield* portErrors(port.containerPort, `${here}.containerPort`);
-    yield* oneOf(port.protocol, `${here}.protocol`, ['TCP', 'UDP', 'SCTP']);
+    if ((port.containerPort ?? 0) === 0) yield required(`${here}.containerPort`);
+    else yield* portErrors(port.containerPort ?? 0, `${here}.containerPort`);
+    yield* oneOf(port.protocol, `${here}.protocol`, ['SCTP', 'TCP', 'UDP']);
   }
   for (const [at, variable] of objectsOf(container.env).entries()) {
     const here = indexPath(`${path}.env`, at);
@@ -135,14 +141,7 @@ function* resourceErrors(resources: JsonObject, path: string): Generator<FieldEr
     for (const [name, value] of quantities(kind)) {
       const here = keyPath(`${path}.${kind}`, name);
       const amount = parseQuantity(String(value));
-      if (amount === undefined) {
-        yield invalid(
-          here,
-          value,
-          "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-        );
-        continue;
-      }
+      if (amount === undefined) continue; // The schema says so already.
       if (amount < 0n) yield invalid(here, value, nonNegative);
       const limit = limits.get(name);
       if (kind === 'limits') limits.set(name, amount);

@@ -1,6 +1,7 @@
 import { compilePolicy } from '../policy/expressions.ts';
 import { type FieldError, forbidden, indexPath, invalid, notSupported, required } from './field-error.ts';
-import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { isObject, type JsonObject, type JsonValue, stringAt } from './json.ts';
+import { qualifiedNameProblems } from './names.ts';
 import { objectsOf } from './pod-defaults.ts';
 
 /** Kubernetes, pkg/apis/admissionregistration/validation: ValidatingAdmissionPolicy. */
@@ -16,16 +17,19 @@ export function* policyRules(policy: JsonObject): Generator<FieldError> {
     yield required('spec.matchConstraints.resourceRules');
   yield* ruleErrors(constraints, 'spec.matchConstraints');
   if (objectsOf(spec.validations).length === 0 && objectsOf(spec.auditAnnotations).length === 0) {
-    yield required('spec.validations', 'validations or auditAnnotations must contain at least one item');
+    for (const field of ['validations', 'auditAnnotations']) {
+      yield required(`spec.${field}`, 'validations or auditAnnotations must contain at least one item');
+    }
   }
-  const names = new Set<string>();
   for (const [at, { name = '' }] of objectsOf(spec.variables).entries()) {
-    const path = `${indexPath('spec.variables', at)}.name`;
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(String(name)))
-      yield invalid(path, name, 'name is not a valid CEL identifier');
-    else if (names.has(String(name)))
-      yield { type: 'FieldValueDuplicate', field: path, value: name, detail: '' };
-    names.add(String(name));
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(String(name))) continue;
+    yield invalid(`${indexPath('spec.variables', at)}.name`, name, 'must be a valid CEL identifier');
+  }
+  for (const [at, { key = '' }] of objectsOf(spec.auditAnnotations).entries()) {
+    const name = `${stringAt(policy, 'metadata', 'name')}/${key}`;
+    for (const problem of qualifiedNameProblems(name)) {
+      yield invalid(`${indexPath('spec.auditAnnotations', at)}.key`, name, problem);
+    }
   }
   for (const [at, validation] of objectsOf(spec.validations).entries()) {
     const path = indexPath('spec.validations', at);
@@ -33,7 +37,7 @@ export function* policyRules(policy: JsonObject): Generator<FieldError> {
       yield required(`${path}.expression`, 'expression is not specified');
     }
     const { reason } = validation;
-    const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
+    const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
     if (reason !== undefined && !reasons.includes(String(reason)))
       yield notSupported(`${path}.reason`, reason, reasons);
   }
@@ -63,23 +67,22 @@ function* paramRefErrors(reference: JsonObject): Generator<FieldError> {
   const hasName = (reference.name ?? '') !== '';
   const hasSelector = isObject(reference.selector);
   if (hasName && hasSelector) {
-    yield forbidden('spec.paramRef.name', 'name and selector are mutually exclusive');
+    for (const field of ['name', 'selector']) {
+      yield forbidden(`spec.paramRef.${field}`, 'name and selector are mutually exclusive');
+    }
   }
   if (!hasName && !hasSelector) {
     yield required('spec.paramRef', 'one of name or selector must be specified');
   }
-  yield* oneOf(reference.parameterNotFoundAction, 'spec.paramRef.parameterNotFoundAction', ['Allow', 'Deny']);
+  yield* oneOf(reference.parameterNotFoundAction, 'spec.paramRef.parameterNotFoundAction', ['Deny', 'Allow']);
 }
 
 function* ruleErrors(match: JsonObject, path: string): Generator<FieldError> {
   for (const list of ['resourceRules', 'excludeResourceRules'] as const) {
     for (const [at, rule] of objectsOf(match[list]).entries()) {
       const here = indexPath(`${path}.${list}`, at);
-      for (const field of ['operations', 'apiGroups', 'apiVersions', 'resources'] as const) {
-        const values = rule[field];
-        if (!Array.isArray(values) || values.length === 0) yield required(`${here}.${field}`);
-      }
       const operations = Array.isArray(rule.operations) ? rule.operations : [];
+      if (operations.length === 0) yield required(`${here}.operations`);
       for (const [index, operation] of operations.entries()) {
         yield* oneOf(operation, indexPath(`${here}.operations`, index), [
           '*',
@@ -88,6 +91,10 @@ function* ruleErrors(match: JsonObject, path: string): Generator<FieldError> {
           'DELETE',
           'UPDATE',
         ]);
+      }
+      for (const field of ['apiGroups', 'apiVersions', 'resources'] as const) {
+        const values = rule[field];
+        if (!Array.isArray(values) || values.length === 0) yield required(`${here}.${field}`);
       }
     }
   }

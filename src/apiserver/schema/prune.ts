@@ -49,9 +49,9 @@ export function pruneUnknown(object: JsonObject, root: SchemaNode): string[] {
 }
 
 /** The paths of what the schema does not name; nothing is changed. */
-export function listUnknown(object: JsonObject, root: SchemaNode): string[] {
+export function listUnknown(object: JsonObject, root: SchemaNode, isResource = true): string[] {
   const paths: string[] = [];
-  walk(object, root, true, '', 0, (_parent, _name, path) => paths.push(path));
+  walk(object, root, isResource, '', 0, (_parent, _name, path) => paths.push(path));
   return paths;
 }
 

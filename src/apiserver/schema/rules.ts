@@ -13,8 +13,8 @@ import { correlated } from './values.ts';
 interface Rule {
   readonly source: string;
   readonly expression: Expression | undefined;
-  /** Why it does not compile. */
-  readonly problem: string | undefined;
+  /** Why it does not compile, and which of its expressions. */
+  readonly problem: { readonly field: 'messageExpression' | 'rule'; readonly message: string } | undefined;
   readonly isTransition: boolean;
   readonly optionalOldSelf: boolean;
   readonly message: string;
@@ -54,8 +54,10 @@ export function compileRules(root: SchemaNode): RuleSet {
     const typing = node.rules.length > 0 ? typingOfNode(node, isResource) : undefined;
     const rules = node.rules.map((raw, at) => {
       const rule = compileRule(raw, typing);
-      const path = `${childPath(node.path, 'x-kubernetes-validations')}[${at}].rule`;
-      if (rule.problem !== undefined) problems.push(invalid(path, raw as JsonObject, rule.problem));
+      const path = `${childPath(node.path, 'x-kubernetes-validations')}[${at}]`;
+      const { problem } = rule;
+      if (problem !== undefined)
+        problems.push(invalid(`${path}.${problem.field}`, shownRule(raw), problem.message));
       return rule;
     });
     compiled.set(node, rules);
@@ -89,21 +91,49 @@ function compileRule(raw: JsonObject, self: Typing | undefined): Rule {
     reason: reasons[String(raw.reason)] ?? 'FieldValueInvalid',
     fieldPath: typeof raw.fieldPath === 'string' ? raw.fieldPath.replace(/^\./, '') : '',
   };
-  try {
-    if (self === undefined) throw new CelCompileError('the schema gives no type to validate');
-    const oldSelf: Typing = optionalOldSelf ? { name: 'optional', item: self } : self;
-    const expression = compileExpression(source, { self, oldSelf }, 'bool');
-    const messageExpression =
-      typeof raw.messageExpression === 'string' && raw.messageExpression !== ''
-        ? compileExpression(raw.messageExpression, { self, oldSelf }, 'string')
-        : undefined;
-    const isTransition = expression.uses.has('oldSelf');
-    return { ...rule, expression, messageExpression, isTransition, problem: undefined };
-  } catch (error) {
-    if (!(error instanceof CelCompileError)) throw error;
-    const problem = error.message;
-    return { ...rule, expression: undefined, messageExpression: undefined, isTransition: false, problem };
-  }
+  const oldSelf: Typing | undefined = optionalOldSelf && self ? { name: 'optional', item: self } : self;
+  const compile = (text: string, field: 'messageExpression' | 'rule', type: 'bool' | 'string') => {
+    const refused = (message: string) => ({ expression: undefined, problem: { field, message } });
+    if (self === undefined || oldSelf === undefined) return refused('the schema gives no type to validate');
+    try {
+      const expression = compileExpression(text, { self, oldSelf });
+      if (expression.typing.name === type) return { expression, problem: undefined };
+      return refused(`${field === 'rule' ? 'cel expression' : field} must evaluate to a ${type}`);
+    } catch (error) {
+      if (!(error instanceof CelCompileError)) throw error;
+      return refused(field === 'rule' ? error.message : `${field} ${error.message}`);
+    }
+  };
+  const { expression, problem } = compile(source, 'rule', 'bool');
+  const told = typeof raw.messageExpression === 'string' ? raw.messageExpression.trim() : '';
+  const message = told === '' ? undefined : compile(told, 'messageExpression', 'string');
+  return {
+    ...rule,
+    expression,
+    isTransition: expression?.uses.has('oldSelf') ?? false,
+    messageExpression: message?.expression,
+    problem: problem ?? message?.problem,
+  };
+}
+
+/** A rule as the real server shows it in errors: the Go structure of its own. */
+function shownRule(raw: JsonObject): JsonObject {
+  const {
+    rule = '',
+    message = '',
+    messageExpression = '',
+    reason = null,
+    fieldPath = '',
+    optionalOldSelf = null,
+  } = raw;
+  return {
+    Rule: rule,
+    Message: message,
+    MessageExpression: messageExpression,
+    Reason: reason,
+    FieldPath: fieldPath,
+    OptionalOldSelf: optionalOldSelf,
+  };
 }
 
 /** One pass over one object. */
@@ -188,7 +218,7 @@ class RuleRun {
 
   #apply(rule: Rule, self: CelValue, oldSelf: CelValue | undefined, type: string, path: string): void {
     if (rule.expression === undefined) {
-      this.errors.push(invalid(path, type, `rule compile error: ${rule.problem}`));
+      this.errors.push(invalid(path, type, `rule compile error: ${rule.problem?.message}`));
       return;
     }
     const variables: Record<string, CelValue> = { self };

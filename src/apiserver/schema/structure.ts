@@ -50,6 +50,14 @@ function* placeErrors(raw: JsonValue, path: string, level: Level, depth: number)
   yield* typeErrors(raw, path, level);
   yield* listErrors(raw, path);
   yield* valueErrors(raw, path);
+  for (const [at, rule] of (Array.isArray(raw['x-kubernetes-validations'])
+    ? raw['x-kubernetes-validations']
+    : []
+  ).entries()) {
+    const here = `${indexPath(`${path}.x-kubernetes-validations`, at)}.rule`;
+    if (!isObject(rule) || String(rule.rule ?? '').trim() === '')
+      yield required(here, 'rule is not specified');
+  }
   if (raw.default !== undefined) yield* defaultErrors(raw, `${path}.default`);
   const properties = isObject(raw.properties) ? raw.properties : {};
   if (isObject(raw.additionalProperties) && Object.keys(properties).length > 0) {
@@ -78,8 +86,6 @@ function* typeErrors(raw: JsonObject, path: string, level: Level): Generator<Fie
     if (!isIntOrString && !isPreserved && level !== 'root') {
       yield required(`${path}.type`, `must not be empty ${levelWords[level]}`);
     }
-  } else if (isIntOrString) {
-    yield invalid(`${path}.type`, type, 'must be empty if x-kubernetes-int-or-string is true');
   } else if (!types.includes(String(type))) yield notSupported(`${path}.type`, type, types);
   if (raw['x-kubernetes-embedded-resource'] === true) {
     if (type !== 'object')
@@ -115,11 +121,14 @@ function* listErrors(raw: JsonObject, path: string): Generator<FieldError> {
     yield invalid(`${path}.type`, raw.type ?? '', 'must be array if x-kubernetes-list-type is specified');
   }
   if (listType !== 'map') return;
-  if (!Array.isArray(keys) || keys.length === 0) {
-    yield required(keyPathHere, 'must not be empty if x-kubernetes-list-type is map');
-    return;
-  }
   const items = isObject(raw.items) ? raw.items : {};
+  const hasKeys = Array.isArray(keys) && keys.length > 0;
+  if (!hasKeys) yield required(keyPathHere, 'must not be empty if x-kubernetes-list-type is map');
+  if (items.type !== 'object') {
+    const message = "must be object if parent array's x-kubernetes-list-type is map";
+    yield invalid(`${path}.items.type`, items.type ?? '', message);
+  }
+  if (!hasKeys) return;
   const properties = isObject(items.properties) ? items.properties : {};
   const needed = Array.isArray(items.required) ? items.required : [];
   for (const [at, key] of keys.entries()) {
@@ -129,7 +138,7 @@ function* listErrors(raw: JsonObject, path: string): Generator<FieldError> {
       yield invalid(indexPath(keyPathHere, at), name, 'entries must all be names of item properties');
     } else if (property.default === undefined && !needed.includes(name)) {
       const message =
-        'this property must have a default or be a required property, since it is in x-kubernetes-list-map-keys';
+        'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property';
       yield required(`${keyPath(`${path}.items.properties`, name)}.default`, message);
     }
   }
@@ -174,13 +183,15 @@ function* validationOnlyErrors(
 
 /** A default must itself be what the schema asks for, with nothing unknown in it. */
 function* defaultErrors(raw: JsonObject, path: string): Generator<FieldError> {
-  const { root, problems } = compileNodes({ type: 'object', properties: { value: raw } });
+  const { root, problems } = compileNodes(raw);
   if (problems.length > 0) return;
-  const holder: JsonObject = { value: structuredClone(raw.default as JsonValue) };
-  dropNulls(holder, root);
-  if (listUnknown(holder, root).length > 0) yield invalid(path, raw.default, 'must not have unknown fields');
-  applyDefaults(holder, root);
-  for (const error of validateValues(holder, root)) {
-    yield { ...error, field: error.field.replace(/^value/, path) };
+  const value = structuredClone(raw.default as JsonValue);
+  dropNulls(value, root);
+  if (isObject(value) && listUnknown(value, root, root.embedded).length > 0) {
+    yield invalid(path, raw.default, 'must not have unknown fields');
+  }
+  applyDefaults(value, root);
+  for (const error of validateValues(value, root, undefined, root.embedded)) {
+    yield { ...error, field: error.field === '' ? path : childPath(path, error.field) };
   }
 }

@@ -24,9 +24,14 @@ export const errorsMax = 100;
  * Judges values against a schema, in the words of kube-openapi's validation. What an update leaves as it was is not
  * judged again ("ratcheting", CRDValidationRatcheting): a schema may have become stricter since.
  */
-export function validateValues(object: JsonObject, root: SchemaNode, oldObject?: JsonObject): FieldError[] {
+export function validateValues(
+  object: JsonValue,
+  root: SchemaNode,
+  oldObject?: JsonObject,
+  isResource = true,
+): FieldError[] {
   const errors: FieldError[] = [];
-  walk(object, oldObject, root, true, '', 0, errors);
+  walk(object, oldObject, root, isResource, '', 0, errors);
   return errors.slice(0, errorsMax);
 }
 
@@ -171,7 +176,9 @@ function* textProblems(text: string, node: SchemaNode, path: string): Generator<
   if (node.pattern !== undefined && !matches(node.pattern, text)) {
     yield invalid(path, text, `${bodyPath(path)} should match '${node.pattern.source}'`);
   }
-  if (node.format !== undefined && node.type === 'string' && !hasFormat(node.format, text)) {
+  if (node.format === 'quantity' && !hasFormat('quantity', text)) {
+    yield typeInvalid(path, text, quantityGrammar);
+  } else if (node.format !== undefined && node.type === 'string' && !hasFormat(node.format, text)) {
     yield typeInvalid(
       path,
       text,
@@ -179,6 +186,9 @@ function* textProblems(text: string, node: SchemaNode, path: string): Generator<
     );
   }
 }
+
+const quantityGrammar =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /** A pattern that costs more than its budget does not match. */
 function matches(pattern: { test(text: string): boolean }, text: string): boolean {

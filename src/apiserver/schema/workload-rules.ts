@@ -1,6 +1,6 @@
 import { equalJson } from '../object.ts';
 import { matchesLabelSelector } from '../rest/label-selector.ts';
-import { type FieldError, indexPath, invalid, notSupported, required } from './field-error.ts';
+import { type FieldError, forbidden, indexPath, invalid, notSupported, required } from './field-error.ts';
 import { isObject, type JsonObject, type JsonValue, valueAt } from './json.ts';
 import { labelErrors } from './metadata.ts';
 import { objectsOf } from './pod-defaults.ts';
@@ -15,7 +15,9 @@ export function* deploymentRules(deployment: JsonObject, old?: JsonObject): Gene
   const type = valueAt(spec, 'strategy', 'type');
   const types = ['Recreate', 'RollingUpdate'];
   if (typeof type !== 'string' || !types.includes(type)) {
-    yield notSupported('spec.strategy.type', type ?? '', types);
+    yield notSupported('spec.strategy', { Type: type ?? '', RollingUpdate: null }, types);
+  } else if (type === 'Recreate' && valueAt(spec, 'strategy', 'rollingUpdate') !== undefined) {
+    yield forbidden('spec.strategy.rollingUpdate', "may not be specified when strategy `type` is 'Recreate'");
   }
 }
 
@@ -29,7 +31,8 @@ export function* setRules(workload: JsonObject, old?: JsonObject): Generator<Fie
   if (!isObject(selector)) yield required('spec.selector');
   else if (Object.keys(selector).length === 0) {
     yield invalid('spec.selector', selector, 'empty selector is invalid for deployment');
-  } else if (isObject(labels) && !matchesLabelSelector(selector, labels as Record<string, string>)) {
+  }
+  if (isObject(labels) && !matchesLabelSelector(selector, labels as Record<string, string>)) {
     yield invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`');
   }
   if (old !== undefined) yield* unchanged(spec, old, ['selector']);
@@ -46,6 +49,10 @@ export function* jobRules(job: JsonObject, old?: JsonObject): Generator<FieldErr
   ]);
   yield* templateErrors(spec, ['Never', 'OnFailure']);
   if (!isObject(spec.selector)) yield required('spec.selector');
+  const { completionMode: mode } = spec;
+  const modes = ['NonIndexed', 'Indexed'];
+  if (mode !== undefined && !modes.includes(String(mode)))
+    yield notSupported('spec.completionMode', mode, modes);
   if (old === undefined) return;
   // While suspended and never started, the scheduling part of the template may change; it never is here.
   yield* unchanged(spec, old, ['selector', 'template', 'completionMode', 'completions']);
@@ -87,9 +94,8 @@ export function* serviceRules(service: JsonObject): Generator<FieldError> {
   }
   for (const [at, port] of ports.entries()) {
     const here = indexPath('spec.ports', at);
-    if (port.port === undefined) yield required(`${here}.port`);
-    else yield* portErrors(port.port, `${here}.port`);
     if (ports.length > 1 && (port.name ?? '') === '') yield required(`${here}.name`);
+    yield* portErrors(port.port ?? 0, `${here}.port`);
   }
 }
 
@@ -104,9 +110,10 @@ function* templateErrors(spec: JsonObject, restartPolicies: readonly string[]): 
   yield* labelErrors(valueAt(template, 'metadata', 'labels'), 'spec.template.metadata.labels');
   yield* podSpecErrors(pod, path);
   const { restartPolicy = '' } = pod;
-  if (!restartPolicies.includes(String(restartPolicy))) {
-    yield notSupported(`${path}.restartPolicy`, restartPolicy, [...restartPolicies].sort().reverse());
-  }
+  if (restartPolicies.includes(String(restartPolicy))) return;
+  if (restartPolicies.includes('Always'))
+    yield notSupported(`${path}.restartPolicy`, restartPolicy, restartPolicies);
+  else yield required(`${path}.restartPolicy`, 'valid values: "OnFailure", "Never"');
 }
 
 function* counts(spec: JsonObject, path: string, names: readonly string[]): Generator<FieldError> {
