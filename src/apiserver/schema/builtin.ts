@@ -78,10 +78,7 @@ export function validateBuiltin(
   oldObject?: JsonObject,
 ): FieldError[] {
   const rules = builtinRules[id(group, kind)];
-  return [
-    ...(group === 'apiextensions.k8s.io' ? [] : finalizerErrors(object)),
-    ...(rules?.(object, oldObject) ?? []),
-  ];
+  return [...finalizerErrors(group, object), ...(rules?.(object, oldObject) ?? [])];
 }
 
 const plainFinalizers = new Set(['foregroundDeletion', 'kubernetes', 'orphan']);
