@@ -75,7 +75,9 @@ function subjectOf(spec: Record<string, unknown>): UserInfo {
 
 function access(tools: ReviewTools, user: UserInfo, spec: Record<string, unknown>): unknown {
   const decision = tools.authorizer.authorize(user, attributesOf(spec));
-  return { allowed: decision.allowed, ...(decision.reason === '' ? {} : { reason: decision.reason }) };
+  // The real authorizer says why something is allowed, and leaves a refusal without words.
+  if (!decision.allowed) return { allowed: false };
+  return { allowed: true, ...(decision.reason === '' ? {} : { reason: decision.reason }) };
 }
 
 function attributesOf(spec: Record<string, unknown>): Attributes {
