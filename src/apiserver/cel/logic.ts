@@ -85,7 +85,10 @@ function resultOf(op: string, left: Typing, right: Typing): Typing | undefined {
   if (time !== undefined) return { name: time };
   const allowed =
     op === '+' ? addable : op === '%' ? new Set(['int', 'uint', 'dyn']) : new Set([...numbers, 'dyn']);
-  return allowed.has(left.name) && allowed.has(right.name) ? joined(left, right) : undefined;
+  if (!allowed.has(left.name) || !allowed.has(right.name)) return undefined;
+  // Only one overload takes the known operand, so the result is of its type, as cel-go resolves it.
+  if (left.name === 'dyn') return right;
+  return right.name === 'dyn' ? left : joined(left, right);
 }
 
 function mayContain(container: Typing, item: Typing): boolean {
