@@ -38,7 +38,7 @@ status:
     version: 0.0.1-snapshot
 `;
 
-const passes: PodEnd = { exitCode: 0, output: framed({ summary: 'nothing found' }) };
+const passes: PodEnd = { exitCode: 0, output: framed({ message: 'nothing found' }) };
 const blocks: PodEnd = {
   exitCode: 3,
   output: framed({ risks: [{ name: 'LegacyMode', severity: 'blocking', message: 'legacyMode is on' }] }),
@@ -156,9 +156,9 @@ describe('the preflight controller, on the embedded API', () => {
       assert.equal(status?.target?.digest, plane.releases.get('1.1.0')?.payload);
       assert.equal(status?.source?.digest, plane.releases.get('1.0.0')?.payload);
       const rows = Object.fromEntries((status?.checks ?? []).map((row) => [row.name, row]));
-      assert.equal(rows['Demo-check']?.result, 'Passed');
-      assert.equal(rows['Demo-check']?.message, 'nothing found');
-      assert.equal(rows['Demo-check']?.component, 'demo');
+      assert.equal(rows.DemoCheck?.result, 'Passed');
+      assert.equal(rows.DemoCheck?.message, 'nothing found');
+      assert.equal(rows.DemoCheck?.component, 'demo');
       assert.equal(rows['NoCheck-dns']?.result, 'Skipped');
       assert.deepEqual([rows.ReleaseContent?.result, rows.ReleaseContent?.severity], ['Risk', 'info']);
       assert.equal(rows.ReleaseSignature?.result, 'Passed');
@@ -194,7 +194,7 @@ describe('the preflight controller, on the embedded API', () => {
     await running(end, async ({ until }) => {
       await create('unpullable', { version: '1.1.0' });
       const { status } = await until('unpullable', (object) => object.status?.verdict === 'Incomplete');
-      const row = status?.checks?.find((each) => each.name === 'Demo-check');
+      const row = status?.checks?.find((each) => each.name === 'DemoCheck');
       assert.deepEqual([row?.result, row?.reason], ['Error', 'ImagePullFailed']);
       assert.match(row?.message ?? '', /manifest unknown/);
       await waitFor(

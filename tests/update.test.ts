@@ -278,7 +278,7 @@ describe('the update controller, on the embedded API', () => {
     await untilVersion(plane.client, 'a refusal', (version) =>
       /LegacyMode/.test(accepted(version)?.message ?? ''),
     );
-    checkEnds = { exitCode: 0, output: framed({ summary: 'nothing found' }) };
+    checkEnds = { exitCode: 0, output: framed({ message: 'nothing found' }) };
     const { client } = plane;
     const digest = plane.releases.get('1.1.0')?.payload ?? '';
     await client.patch(

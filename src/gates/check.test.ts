@@ -217,7 +217,7 @@ const cases: [string, Partial<CheckObservation>, string, RegExp][] = [
     {
       job: job(complete),
       pods: [pod({ containers: [ended(0)] })],
-      log: { bytes: frame({ summary: '3 maps' }) },
+      log: { bytes: frame({ message: '3 maps' }) },
     },
     'Passed Passed',
     /3 maps/,

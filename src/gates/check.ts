@@ -160,7 +160,7 @@ function fromDocument(
       risks: [],
     };
   }
-  return { result: 'Passed', reason: 'Passed', message: document.summary || 'nothing was found', risks: [] };
+  return { result: 'Passed', reason: 'Passed', message: document.message || 'nothing was found', risks: [] };
 }
 
 function failedJob({ job }: CheckObservation): PodTrouble | undefined {

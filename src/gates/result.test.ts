@@ -19,7 +19,7 @@ function frame(body: string | Uint8Array, claims: { length?: number; hash?: stri
 
 const document = JSON.stringify({
   ...identity,
-  summary: 'looked',
+  message: 'looked',
   risks: [{ name: 'DualStack', message: 'two families', objects: ['network/cluster'], next: 'choose one' }],
 });
 
@@ -30,7 +30,7 @@ test('a whole document among the talk of the check', () => {
     Buffer.from('bye\n'),
   ]);
   const result = parseCheckOutput(output, identity);
-  assert.equal(result.summary, 'looked');
+  assert.equal(result.message, 'looked');
   assert.deepEqual(result.risks, [
     {
       name: 'DualStack',
@@ -62,7 +62,7 @@ for (const [name, output, words] of [
   ['a name that is no name', frame(document.replace('DualStack', 'dual stack')), /no name such as/],
   [
     'a severity of its own',
-    frame(document.replace('"message"', '"severity":"fatal","message"')),
+    frame(document.replace('"name"', '"severity":"fatal","name"')),
     /none of blocking/,
   ],
   ['a risk without words', frame(document.replace('two families', '')), /no message/],

@@ -19,7 +19,7 @@ export interface CheckDocument {
   readonly check: string;
   readonly targetDigest: string;
   /** One sentence: what was looked at. */
-  readonly summary: string;
+  readonly message: string;
   readonly risks: readonly CheckRisk[];
 }
 
@@ -118,7 +118,7 @@ function readDocument(body: Buffer, identity: CheckIdentity): CheckDocument {
   if (risks.length > risksMax) throw invalid(`it names ${risks.length} risks, more than ${risksMax}`);
   return {
     ...identity,
-    summary: cleanText(fields.summary ?? ''),
+    message: cleanText(fields.message ?? ''),
     risks: risks.map((risk, index) => readRisk(risk, index)),
   };
 }

@@ -7,7 +7,7 @@ import type { Payload, PayloadManifest } from '../payload/payload.ts';
 export interface ReleaseCheck {
   /** The Job manifest's own name: what SLUICE_CHECK and the label carry. Unique in a release. */
   readonly check: string;
-  /** The same as findings must have it: 'network-config' → 'Network-config'. */
+  /** The same as findings must have it: 'network-config' → 'NetworkConfig'. */
   readonly name: string;
   readonly component: string;
   readonly manifest: Job;
@@ -38,7 +38,9 @@ export function releaseChecks(payload: Payload): ReleaseChecks {
     const { object } = manifest;
     const check = object.metadata.name;
     const component = componentOf(manifest);
-    const name = findingName(check);
+    const name = findingName(
+      check.replace(/(?:^|[-.])([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    );
     const trouble = troubleOf(manifest, seen);
     if (trouble !== undefined) unreadable.push({ component, name, message: `${manifest.file}: ${trouble}` });
     else checks.push({ check, name, component, manifest: object as unknown as Job });

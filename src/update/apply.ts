@@ -46,11 +46,14 @@ export async function applyPass(
   return { done: tasks.filter((task) => noted.has(task.id)).length, total: tasks.length, waiting };
 }
 
-/** ClusterOperators exist before anything else, so that whoever gathers data finds them all (P-110: filtered). */
+/**
+ * ClusterOperators exist before anything else, so that whoever gathers data finds them all (P-110: filtered). What
+ * cannot be created here is met again, and told, in its place of the walk.
+ */
 export async function createOperators(client: KubeClient, blocks: readonly Block[]): Promise<void> {
   for (const task of tasksOf(blocks)) {
     if (task.inclusion.act !== 'apply' || !isOperator(task.manifest.object)) continue;
-    await applyObject(client, task.manifest.object, { createOnly: true, source: task.manifest.file });
+    await applyTask(client, task);
   }
 }
 
@@ -94,7 +97,9 @@ async function apply(client: KubeClient, { manifest, inclusion }: Task): Promise
   // A Job's template cannot be changed (P-112), and an operator's status is its own.
   const createOnly =
     (inclusion.act === 'apply' && inclusion.createOnly) || isJob(manifest) || isOperator(object);
-  const { object: live } = await applyObject(client, object, { createOnly, source: file });
+  // Payloads leave out an operator's spec, which its schema requires and has nothing in it.
+  const wanted: AnyObject = isOperator(object) ? { spec: {}, ...object } : object;
+  const { object: live } = await applyObject(client, wanted, { createOnly, source: file });
   return readinessOf(live, object);
 }
 

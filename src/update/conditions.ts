@@ -7,10 +7,11 @@ export type RequestView =
   /** Nothing is asked for that is not there already. */
   | { readonly state: 'none' }
   | { readonly state: 'invalid'; readonly message: string }
-  /** Not accepted: for now (`waiting`) or until something changes. */
+  /** Not accepted. `waiting`: nothing is known against it yet; `pending`: not everything is known yet. */
   | {
       readonly state: 'refused';
       readonly waiting: boolean;
+      readonly pending: boolean;
       readonly reason: string;
       readonly message: string;
     };

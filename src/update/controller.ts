@@ -137,7 +137,7 @@ function createUpdater(options: UpdateOptions): Updater {
     report(events, client, clusterVersion, status);
     if (!progress.completed) return { requeueAfterMs: applyingPollMs };
     if (request.state === 'refused')
-      return { requeueAfterMs: request.waiting ? waitingPollMs : refusedPollMs };
+      return { requeueAfterMs: request.pending ? waitingPollMs : refusedPollMs };
     return { requeueAfterMs: restingPollMs };
   }
 

@@ -8,6 +8,7 @@ export function refusalOf(
 ): Extract<RequestView, { state: 'refused' }> {
   const { blocking } = judged;
   const waiting = blocking.every((finding) => finding.result === 'Running');
+  const pending = blocking.some((finding) => finding.result === 'Running');
   const integrity = blocking.some((finding) => isIntegrity(finding) && finding.name === 'ReleaseSignature');
   const of = `version="${release.version}" image="${release.image}"`;
   const what = waiting
@@ -18,6 +19,7 @@ export function refusalOf(
   return {
     state: 'refused',
     waiting,
+    pending,
     reason: integrity ? 'RetrievePayload' : 'PreconditionChecks',
     message: what + preconditionText(blocking),
   };

@@ -75,6 +75,7 @@ async function judgeRelease(
       return stay({
         state: 'refused',
         waiting: false,
+        pending: false,
         reason: 'VerifyPayloadVersion',
         message: messageOf(error),
       });
@@ -102,7 +103,7 @@ async function judgeRelease(
   if (release === undefined || judged.blocking.length > 0) return stay(refusalOf(judged, name));
   if (request.lookOnly) {
     const message = `nothing stands against ${name.version}; only its preflight was asked for (mode Preflight)`;
-    return stay({ state: 'refused', waiting: true, reason: 'PreflightOnly', message });
+    return stay({ state: 'refused', waiting: true, pending: false, reason: 'PreflightOnly', message });
   }
   return { act: 'accept', release, judged };
 }

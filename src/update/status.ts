@@ -83,7 +83,7 @@ export function seenStatus(clusterVersion: ClusterVersion, facts: StatusFacts): 
     history,
     // A request that is still looked at is not observed yet (origin #31600).
     observedGeneration:
-      request.state === 'refused' && request.waiting ? status.observedGeneration : (metadata.generation ?? 0),
+      request.state === 'refused' && request.pending ? status.observedGeneration : (metadata.generation ?? 0),
     availableUpdates: facts.available === undefined ? status.availableUpdates : [...facts.available],
     conditions: setCondition(conditions, retrieved, now),
   };

@@ -1,0 +1,165 @@
+import { Command } from 'commander';
+import type { UpdatePreflight } from '../api/resources.ts';
+import { SluiceError } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import {
+  type Format,
+  formatFlag,
+  formatHelp,
+  humanDuration,
+  note,
+  paint,
+  parseFormat,
+  print,
+  printObject,
+  renderTable,
+} from './output.ts';
+import { exitCodeOf, reportData, reportView } from './preflight-report.ts';
+
+interface RunOptions extends ConnectOptions {
+  readonly to?: string;
+  readonly image?: string;
+  readonly accept?: readonly string[];
+  readonly timeout?: string;
+  readonly wait?: boolean;
+  readonly output?: string;
+  readonly detailedExitcode?: boolean;
+}
+
+/** `sluice preflight run|ls|show`. */
+export function command(): Command {
+  const root = new Command().description(
+    "Run a target release's own checks against this cluster, read-only, and see what they found",
+  );
+  withConnection(
+    root.command('run').description('Run the checks of a release now, or join the run in flight'),
+  )
+    .option('--to <version>', 'the release by its version, among the bundles at hand')
+    .option('--image <reference>', 'the release by its payload image, by digest')
+    .option('--accept <names...>', 'risks that you take, by their names', collectNames)
+    .option('--timeout <duration>', 'how long the run may take (default: 30m)')
+    .option('--no-wait', 'do not wait for the report')
+    .option('--detailed-exitcode', 'exit 4 where it passed with accepted risks or warnings')
+    .option(formatFlag, formatHelp)
+    .action((options: RunOptions) => withClient(options, (client) => run(client, options)));
+  withConnection(root.command('ls').description('Every preflight and its verdict'))
+    .option(formatFlag, formatHelp)
+    .action((options: RunOptions) => withClient(options, (client) => list(client, options)));
+  withConnection(root.command('show').description('The report of a preflight'))
+    .argument('<name>', 'name of the UpdatePreflight, or the version that it looks at')
+    .option('--detailed-exitcode', 'exit 4 where it passed with accepted risks or warnings')
+    .option(formatFlag, formatHelp)
+    .action((name: string, options: RunOptions) =>
+      withClient(options, (client) => show(client, name, options)),
+    );
+  root.addHelpText(
+    'after',
+    `
+Nothing in the cluster is changed: the checks have an identity that can only look. A release can be looked at as soon
+as its media are attached, before it is copied.
+
+Exit codes: 0 passed, 3 blocked by a risk, 5 a check could not be completed, 6 the release is not trusted; with
+--detailed-exitcode 4 where it passed with accepted risks or warnings.
+
+Examples:
+  sluice preflight run --to 1.1.0
+  sluice preflight run --to 1.1.0 --accept EvictionPolicyRemoved
+  sluice preflight ls
+  sluice preflight show 1.1.0 -o wide`,
+  );
+  return root;
+}
+
+/** `--accept A,B C` as one list. */
+export function collectNames(value: string, before: readonly string[] = []): string[] {
+  return [...before, ...value.split(',').filter((name) => name !== '')];
+}
+
+async function withClient(
+  options: ConnectOptions,
+  act: (client: KubeClient) => Promise<void>,
+): Promise<void> {
+  const client = await connect(options);
+  try {
+    await act(client);
+  } finally {
+    await client.close();
+  }
+}
+
+async function run(client: KubeClient, options: RunOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { nameRelease, runPreflight, sharePreflight } = await import('./preflight-run.ts');
+  const { to, image, accept = [], timeout } = options;
+  if (to === undefined && image === undefined) {
+    throw new SluiceError('Usage', 'which release? Give --to VERSION or --image REFERENCE');
+  }
+  const words = { ...(to === undefined ? {} : { to }), ...(image === undefined ? {} : { image }) };
+  const release = await nameRelease(client, words);
+  const how = { accept, ...(timeout === undefined ? {} : { timeout }) };
+  if (options.wait === false) {
+    const { randomBytes } = await import('node:crypto');
+    const { runIDBytes, runIDOf } = await import('../gates/run-request.ts');
+    const object = await sharePreflight(client, release, { ...how, runID: runIDOf(randomBytes(runIDBytes)) });
+    return note(`asked for; see: sluice preflight show ${object.metadata.name}`);
+  }
+  const object = await runPreflight(client, release, how);
+  await printReport(object, format);
+  process.exitCode = exitCodeOf(object, options.detailedExitcode === true);
+}
+
+/** Prints a report as data on standard output. */
+export async function printReport(object: UpdatePreflight, format: Format): Promise<void> {
+  if (format === 'json' || format === 'yaml') return await printObject(reportData(object), format);
+  if (format === 'name') return print(`updatepreflight/${object.metadata.name}`);
+  const view = reportView(object, Date.now(), { wide: format === 'wide' });
+  print(view.heading);
+  print(paint(view.verdict.colour, view.verdict.text));
+  if (view.rows.length > 0) {
+    const rows = view.rows.map((row, index) =>
+      row.map((cell, column) => (column === 2 ? paint(view.colours[index] ?? 'gray', cell) : cell)),
+    );
+    print(`\n${renderTable(view.columns, rows)}`);
+  }
+  if (view.next.length > 0) print(`\n${view.next.map((line) => `Next: ${line}`).join('\n')}`);
+}
+
+async function list(client: KubeClient, options: RunOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { items } = await client.list(client.kinds.UpdatePreflight);
+  if (format === 'json' || format === 'yaml') return await printObject(items.map(reportData), format);
+  if (format === 'name')
+    return print(items.map((item) => `updatepreflight/${item.metadata.name}`).join('\n'));
+  if (items.length === 0) return note('no preflight was run yet; see: sluice preflight run --help');
+  const now = Date.now();
+  const rows = items.map(({ metadata, spec, status }) => [
+    metadata.name,
+    status?.target?.version ?? spec.version ?? '-',
+    status?.source?.version ?? '-',
+    status?.verdict ?? 'Pending',
+    status?.reason ?? '-',
+    status?.finishedAt === undefined ? '-' : humanDuration(now - Date.parse(status.finishedAt)),
+    status?.message ?? '',
+  ]);
+  print(renderTable(['NAME', 'TARGET', 'FROM', 'VERDICT', 'REASON', 'FINISHED', 'MESSAGE'], rows));
+}
+
+async function show(client: KubeClient, name: string, options: RunOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { items } = await client.list(client.kinds.UpdatePreflight);
+  const matches = items.filter(
+    ({ metadata, spec, status }) =>
+      metadata.name === name || (status?.target?.version ?? spec.version) === name,
+  );
+  const [object] = matches.sort((a, b) =>
+    (a.status?.startedAt ?? '') < (b.status?.startedAt ?? '') ? 1 : -1,
+  );
+  if (object === undefined) {
+    throw new SluiceError('NotFound', `there is no preflight ${name}, by name or by version`, {
+      next: 'See what there is: sluice preflight ls.',
+    });
+  }
+  await printReport(object, format);
+  process.exitCode = exitCodeOf(object, options.detailedExitcode === true);
+}

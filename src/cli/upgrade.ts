@@ -1,0 +1,219 @@
+import { Command } from 'commander';
+import { SluiceError } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { formatFlag, formatHelp, note, parseFormat, print, printObject, renderTable } from './output.ts';
+import { collectNames, printReport } from './preflight.ts';
+import { exitCodeOf } from './preflight-report.ts';
+
+interface UpgradeOptions extends ConnectOptions {
+  readonly to?: string;
+  readonly toLatest?: boolean;
+  readonly toImage?: string;
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+  readonly accept?: readonly string[];
+  readonly wait?: boolean;
+  readonly output?: string;
+  readonly detailedExitcode?: boolean;
+}
+
+interface AcceptOptions extends ConnectOptions {
+  readonly to?: string;
+  readonly reason?: string;
+  readonly replace?: boolean;
+  readonly clear?: boolean;
+}
+
+/** `sluice upgrade [status|recommend|accept|clear]`. */
+export function command(): Command {
+  const root = new Command().description('Update the cluster, see what it waits for, or why it is refused');
+  withConnection(root)
+    .option('--to <version>', 'go to this version')
+    .option('--to-latest', 'go to the newest version that may be gone to')
+    .option('--to-image <reference>', 'go to this payload image, by digest')
+    .option('--dry-run', 'look at everything that would stand against it, and change nothing')
+    .option(
+      '--force',
+      'go through findings; they are written into the history. Never through an untrusted signature',
+    )
+    .option('--accept <names...>', 'risks that you take, by their names', collectNames)
+    .option('--no-wait', 'do not wait for the end of the update')
+    .option('--detailed-exitcode', 'exit 4 where it passed with accepted risks or warnings')
+    .option(formatFlag, formatHelp)
+    .action((options: UpgradeOptions) => withClient(options, (client) => upgrade(client, options)));
+  withConnection(root.command('status').description('How far the update is, and what it waits for'))
+    .option(formatFlag, formatHelp)
+    .action((_: object, self: Command) => {
+      const options = self.optsWithGlobals() as UpgradeOptions;
+      return withClient(options, (client) => status(client, options));
+    });
+  withConnection(root.command('recommend').description('The releases at hand, and what speaks against each'))
+    .option(formatFlag, formatHelp)
+    .action((_: object, self: Command) => {
+      const options = self.optsWithGlobals() as UpgradeOptions;
+      return withClient(options, (client) => recommend(client, options));
+    });
+  withConnection(root.command('accept').description('Take risks by their names; NAME- takes one back'))
+    .argument('[names...]', 'names of risks, as the report prints them')
+    .option('--to <version>', 'the release that they are taken for (default: the one that is asked for)')
+    .option('--reason <text>', 'why, for those who read it later')
+    .option('--replace', 'exactly these, no others')
+    .option('--clear', 'none any more')
+    .action((given: string[], _: object, self: Command) => {
+      const options = self.optsWithGlobals() as AcceptOptions;
+      return withClient(options, (client) => accept(client, given, options));
+    });
+  withConnection(root.command('clear').description('Take a request back that has not begun')).action(
+    (_: object, self: Command) => {
+      const options = self.optsWithGlobals() as ConnectOptions;
+      return withClient(options, clear);
+    },
+  );
+  root.addHelpText(
+    'after',
+    `
+A request that is refused stands, and goes through by itself once what stands against it is mended; clear takes it
+back. Accepting risks, or --force, lets findings pass; neither passes content that is not signed and whole.
+
+Exit codes: 0 done, 3 refused by a finding, 5 could not be completed, 6 the release is not trusted; with
+--detailed-exitcode 4 where it passed with accepted risks or warnings.
+
+Examples:
+  sluice upgrade                            How the cluster stands, and where it could go
+  sluice upgrade --to 1.1.0 --dry-run       Would it work? Runs the checks of 1.1.0, changes nothing
+  sluice upgrade --to 1.1.0
+  sluice upgrade --to-latest --accept EvictionPolicyRemoved
+  sluice upgrade status
+  sluice upgrade clear`,
+  );
+  return root;
+}
+
+async function withClient(
+  options: ConnectOptions,
+  act: (client: KubeClient) => Promise<void>,
+): Promise<void> {
+  const client = await connect(options);
+  try {
+    await act(client);
+  } finally {
+    await client.close();
+  }
+}
+
+async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const targets = [options.to, options.toImage, options.toLatest].filter((each) => each !== undefined);
+  if (targets.length > 1) throw new SluiceError('Usage', 'give one of --to, --to-latest and --to-image');
+  if (targets.length === 0) return await overview(client, options);
+  const { nameRelease, runPreflight } = await import('./preflight-run.ts');
+  const request = await import('./upgrade-request.ts');
+  const version = await request.readClusterVersion(client);
+  const to = options.toLatest === true ? request.latestUpdate(version) : options.to;
+  const release = await nameRelease(client, {
+    ...(to === undefined ? {} : { to }),
+    ...(options.toImage === undefined ? {} : { image: options.toImage }),
+  });
+  if (options.dryRun === true) {
+    const report = await runPreflight(client, release, { accept: options.accept ?? [] });
+    await printReport(report, format);
+    process.exitCode = exitCodeOf(report, options.detailedExitcode === true);
+    return;
+  }
+  const shown = release.version ?? release.image;
+  if (version.status?.desired.image.endsWith(`@${release.digest}`) === true) {
+    note(`the cluster runs ${shown} already, or is on its way there`);
+    return await status(client, options);
+  }
+  const asked = await request.requestUpdate(client, release, {
+    force: options.force === true,
+    accept: options.accept ?? [],
+  });
+  note(`Requested update to ${shown}`);
+  const judged = await request.untilJudged(client, asked, release.digest);
+  if (judged.end === 'refused') return refused(judged, shown);
+  note(`${shown} is accepted`);
+  if (options.wait === false) return note('it goes on by itself; see: sluice upgrade status');
+  const done = await request.untilCompleted(client, release.digest);
+  const risks = done.version.status?.history?.[0]?.acceptedRisks;
+  note(`Completed: the cluster runs ${shown}`);
+  if (risks !== undefined && options.detailedExitcode === true) process.exitCode = 4;
+}
+
+function refused(judged: { untrusted: boolean; message: string }, shown: string): void {
+  print(`The update to ${shown} is refused.`);
+  print(judged.message);
+  note('The request stands and goes through once this is mended; take it back: sluice upgrade clear');
+  process.exitCode = judged.untrusted ? 6 : 3;
+}
+
+async function overview(client: KubeClient, options: UpgradeOptions): Promise<void> {
+  await status(client, options);
+  const format = parseFormat(options.output);
+  if (format !== 'json' && format !== 'yaml' && format !== 'name') {
+    print('');
+    await recommend(client, options);
+  }
+}
+
+async function status(client: KubeClient, options: UpgradeOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { readClusterVersion } = await import('./upgrade-request.ts');
+  const { nodeRows, versionLines } = await import('./upgrade-view.ts');
+  const version = await readClusterVersion(client);
+  if (format === 'json' || format === 'yaml') return await printObject(version, format);
+  if (format === 'name') return print(`clusterversion/${version.metadata.name}`);
+  print(versionLines(version, Date.now()).join('\n'));
+  const { items } = await client.list(client.kinds.NodeUpdate);
+  const moving = version.status?.history?.[0]?.state !== 'Completed';
+  if (items.length === 0 || (!moving && format !== 'wide')) return;
+  print(
+    `\n${renderTable(['NODE', 'STATE', 'BOOTED', 'STAGED', 'HELD FOR', 'MESSAGE'], nodeRows(items, Date.now()))}`,
+  );
+}
+
+async function recommend(client: KubeClient, options: UpgradeOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { readClusterVersion } = await import('./upgrade-request.ts');
+  const { recommendations } = await import('./upgrade-view.ts');
+  const { knownBundles } = await import('../release/content.ts');
+  const { labels } = await import('../api/names.ts');
+  const [version, bundles, preflights, nodes] = await Promise.all([
+    readClusterVersion(client),
+    knownBundles(client),
+    client.list(client.kinds.UpdatePreflight),
+    client.list(client.kinds.Node, { labelSelector: labels.controlPlane }),
+  ]);
+  const found = recommendations(version, bundles, preflights.items, nodes.items.length);
+  if (format === 'json' || format === 'yaml') return await printObject(found, format);
+  if (format === 'name') return print(found.map((each) => each.name).join('\n'));
+  if (found.length === 0) {
+    return note(
+      'No other release is at hand. Attach media that carry one: sluice media attach PATH --node NODE',
+    );
+  }
+  const rows = found.map((each) => [each.version, each.content, each.preflight, each.issues]);
+  print(renderTable(['VERSION', 'CONTENT', 'PREFLIGHT', 'ISSUES'], rows));
+}
+
+async function accept(client: KubeClient, given: readonly string[], options: AcceptOptions): Promise<void> {
+  const { changeAccepted } = await import('./upgrade-accept.ts');
+  await changeAccepted(client, given, options);
+}
+
+async function clear(client: KubeClient): Promise<void> {
+  const { readClusterVersion } = await import('./upgrade-request.ts');
+  const version = await readClusterVersion(client);
+  const wish = version.spec.desiredUpdate;
+  if (wish === undefined) return note('Nothing is asked for.');
+  await client.patch(client.kinds.ClusterVersion, version.metadata.name, { spec: { desiredUpdate: null } });
+  const [latest] = version.status?.history ?? [];
+  note(`Taken back: the request for ${wish.version ?? wish.image ?? 'an update'}.`);
+  if (latest !== undefined && latest.state !== 'Completed') {
+    note(
+      `${latest.version} has begun and goes on: an update cannot be left half way. Within a minor version the`,
+    );
+    note('release before can be asked for; between minor versions there is no way back.');
+  }
+}
