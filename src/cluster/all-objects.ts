@@ -20,11 +20,12 @@ export interface AllObjects {
   synced(): Promise<void>;
   /** Whether nothing is being listed for the first time now. */
   isComplete(): boolean;
-  kinds(): readonly ServedKind[];
   /** A kind by what owner references say of it; the version does not matter. */
   kindOf(apiVersion: string, kind: string): ServedKind | undefined;
   /** Before `run`. */
   onChange(handler: (change: KindChange) => void): void;
+  /** Calls `handler` whenever the kinds have been read anew. Before `run`. */
+  onKinds(handler: () => void): void;
 }
 
 const retryMs = 1_000;
@@ -34,6 +35,7 @@ const settleMs = 20;
 export function createAllObjects(context: ControllerContext): AllObjects {
   const { client, informers, logger, signal, clock } = context;
   const handlers: ((change: KindChange) => void)[] = [];
+  const kindHandlers: (() => void)[] = [];
   const followed = new Map<string, { kind: ServedKind; informer: Informer<KubeObject>; stop: () => void }>();
   let served: readonly ServedKind[] = [];
   let markSynced = () => {};
@@ -51,6 +53,7 @@ export function createAllObjects(context: ControllerContext): AllObjects {
       followed.delete(key);
     }
     for (const [key, kind] of wanted) if (!followed.has(key)) follow(key, kind);
+    for (const handler of kindHandlers) handler();
   }
 
   function follow(key: string, kind: ServedKind): void {
@@ -105,13 +108,15 @@ export function createAllObjects(context: ControllerContext): AllObjects {
     run: keepUp,
     synced: () => synced,
     isComplete: () => [...followed.values()].every(({ informer }) => informer.hasSynced()),
-    kinds: () => served,
     kindOf(apiVersion, kind) {
       const group = apiVersion.includes('/') ? apiVersion.split('/', 1)[0] : '';
       return served.find((one) => one.kind === kind && one.group === group);
     },
     onChange(handler) {
       handlers.push(handler);
+    },
+    onKinds(handler) {
+      kindHandlers.push(handler);
     },
   };
 }

@@ -5,8 +5,15 @@ import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { apiWords, type ControllerContext } from './context.ts';
 import { type DeploymentDecision, decideDeployment, templateHash, templateHashLabel } from './deployment.ts';
-import { claimPods, createPods, deletePods, ownersConcerned, type PodOwner, sameJson } from './owned-pods.ts';
-import { isControlledBy } from './pod-facts.ts';
+import {
+  cachedPods,
+  claimPods,
+  createPods,
+  deletePods,
+  ownersConcerned,
+  type PodOwner,
+  sameJson,
+} from './owned-pods.ts';
 
 const concurrency = 4;
 
@@ -21,22 +28,34 @@ export async function runDeployments(context: ControllerContext): Promise<void> 
   const pods = informers.of(kinds.Pod);
   const events = createEventRecorder(client, { component: 'deployment-controller', logger, clock });
 
+  const ownerOf = (object: Deployment): PodOwner => ({
+    kind: kinds.Deployment,
+    object,
+    selector: object.spec.selector,
+  });
+
   async function reconcile(key: string): Promise<Requeue | undefined> {
     const { name, namespace = '' } = parseKey(key);
     const seen = deployments.get(name, namespace);
     if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) return undefined;
-    const cached = pods.list({ namespace }).filter((pod) => isControlledBy(pod, seen.metadata.uid));
-    const idea = decideDeployment(seen, cached, clock.now());
-    if (isSettled(seen, idea)) return requeueOf(idea);
+    const { ours, unclaimed } = cachedPods(ownerOf(seen), pods.list({ namespace }));
+    const idea = decideDeployment(seen, ours, clock.now());
+    if (isSettled(seen, idea) && !unclaimed) return requeueOf(idea);
 
     const deployment = await client.tryGet(kinds.Deployment, name, namespace);
     if (deployment === undefined || deployment.metadata.deletionTimestamp !== undefined) return undefined;
-    const { selector, template } = deployment.spec;
-    const owner: PodOwner = { kind: kinds.Deployment, object: deployment, selector };
+    const owner = ownerOf(deployment);
     const decision = decideDeployment(deployment, await claimPods(context, owner), clock.now());
     await deletePods(context, events, owner, decision.remove);
     const labels = { [templateHashLabel]: templateHash(deployment) };
-    const { error } = await createPods(context, events, owner, template, decision.create, labels);
+    const { error } = await createPods(
+      context,
+      events,
+      owner,
+      deployment.spec.template,
+      decision.create,
+      labels,
+    );
     const status = error === undefined ? decision.status : withFailure(decision.status, error);
     if (!sameJson(status, deployment.status)) {
       await client.updateStatus(kinds.Deployment, { ...deployment, status });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, OwnerReference } from '../api/core.ts';
 import type { KindRef } from '../api/kinds.ts';
-import { runController } from '../kube/controller.ts';
+import { type Requeue, runController } from '../kube/controller.ts';
 import { isConflict, isNotFound } from '../kube/error.ts';
 import type { AllObjects, KindChange } from './all-objects.ts';
 import type { ControllerContext } from './context.ts';
@@ -12,6 +12,8 @@ import { watchOfChanges } from './watch-of-changes.ts';
 const concurrency = 8;
 /** An owner that waits for dependents while some kinds are still being listed is looked at again after this. */
 const incompleteMs = 200;
+/** An owner that stands and was not seen yet may go without being seen: it is asked for again after this. */
+const unseenMs = 500;
 
 /**
  * Deletes what its owners have left behind, and carries out foreground and orphan deletion (kubernetes,
@@ -20,6 +22,8 @@ const incompleteMs = 200;
 export async function runGarbageCollector(context: ControllerContext, all: AllObjects): Promise<void> {
   const { client, logger } = context;
   const graph = createObjectGraph();
+  /** Those with an owner of a kind that nobody serves. */
+  const undecided = new Set<string>();
 
   function concerned({ kind, change }: KindChange): string[] {
     const { object } = change;
@@ -28,6 +32,7 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
     const owners = object.metadata.ownerReferences ?? [];
     if (change.type === 'deleted') {
       graph.remove(uid);
+      undecided.delete(uid);
       return [...dependents, ...owners.map((owner) => owner.uid).filter(isWaiting)];
     }
     graph.put({ kind, object });
@@ -35,7 +40,7 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
     const before = change.type === 'added' ? [] : (change.previous.metadata.ownerReferences ?? []);
     if (change.type === 'updated' && isDeepStrictEqual(before, owners)) return [];
     const left = before.map((owner) => owner.uid).filter(isWaiting);
-    return owners.some(isUncertain) ? [uid, ...left] : left;
+    return hasUncertainOwner(object) ? [uid, ...left] : left;
   }
 
   function isWaiting(uid: string): boolean {
@@ -43,17 +48,21 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
     return node !== undefined && waitsFor(node.object) === 'dependents';
   }
 
-  /** An owner that is known and stays is no reason to ask. */
-  function isUncertain({ uid }: OwnerReference): boolean {
-    const owner = graph.get(uid);
-    return owner === undefined || waitsFor(owner.object) !== undefined;
+  /** An owner that is known, is what the reference says and stays is no reason to ask. */
+  function hasUncertainOwner({ metadata }: KubeObject): boolean {
+    return (metadata.ownerReferences ?? []).some(({ uid, name, kind }) => {
+      const owner = graph.get(uid);
+      if (owner === undefined || waitsFor(owner.object) !== undefined) return true;
+      const { namespace } = owner.object.metadata;
+      if (namespace !== undefined && namespace !== metadata.namespace) return true;
+      return owner.kind.kind !== kind || owner.object.metadata.name !== name;
+    });
   }
 
-  async function reconcile(uid: string): Promise<{ requeueAfterMs: number } | undefined> {
+  async function reconcile(uid: string): Promise<Requeue | undefined> {
     const node = graph.get(uid);
     if (node === undefined) return undefined;
-    const { ownerReferences = [] } = node.object.metadata;
-    if (waitsFor(node.object) === undefined && !ownerReferences.some(isUncertain)) return undefined;
+    if (waitsFor(node.object) === undefined && !hasUncertainOwner(node.object)) return undefined;
     const object = await read(node.kind, node.object.metadata.name, node.object.metadata.namespace);
     if (object?.metadata.uid !== uid) return undefined;
     const waits = waitsFor(object);
@@ -64,8 +73,7 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
       else await deleteDependents({ kind: node.kind, object });
       return undefined;
     }
-    await collect({ kind: node.kind, object });
-    return undefined;
+    return await collect({ kind: node.kind, object });
   }
 
   async function read(kind: KindRef, name: string, namespace?: string): Promise<KubeObject | undefined> {
@@ -73,16 +81,23 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
   }
 
   /** Deletes the object if nobody owns it any more. */
-  async function collect({ kind, object }: GraphNode): Promise<void> {
+  async function collect({ kind, object }: GraphNode): Promise<Requeue | undefined> {
     const { name, namespace, uid = '', ownerReferences = [] } = object.metadata;
-    if (ownerReferences.length === 0) return;
+    if (ownerReferences.length === 0) return undefined;
     const states = await Promise.all(ownerReferences.map((owner) => stateOf(owner, object)));
+    if (states.includes('unknown')) undecided.add(uid);
+    else undecided.delete(uid);
     const blocks = graph.dependentsOf(uid).some((node) => blocksOwner(node.object, uid));
     const decision = decideGarbage(object, states, blocks);
-    if (decision.act === 'keep') return;
+    if (decision.act === 'keep') {
+      const unseen = ownerReferences.some(
+        (owner, at) => states[at] === 'present' && graph.get(owner.uid) === undefined,
+      );
+      return unseen ? { requeueAfterMs: unseenMs } : undefined;
+    }
     if (decision.act === 'unlink') {
       await setOwners({ kind, object }, decision.ownerReferences);
-      return;
+      return undefined;
     }
     logger.debug({ kind: kind.kind, name, namespace }, 'deleting what has no owner any more');
     await client
@@ -92,6 +107,7 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
         ...(namespace === undefined ? {} : { namespace }),
       })
       .catch(ignoreConflict);
+    return undefined;
   }
 
   async function stateOf(owner: OwnerReference, dependent: KubeObject): Promise<OwnerState> {
@@ -156,7 +172,7 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
     ...context,
     name: 'garbage-collector',
     concurrency,
-    watches: [watchOfChanges(all, concerned)],
+    watches: [watchOfChanges(all, concerned, () => undecided)],
     reconcile,
   });
 }

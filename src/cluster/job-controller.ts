@@ -4,8 +4,16 @@ import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import type { ControllerContext } from './context.ts';
 import { decideJob, isFinished, type JobDecision } from './job.ts';
-import { claimPods, createPods, deletePods, ownersConcerned, type PodOwner, sameJson } from './owned-pods.ts';
-import { controllerOf, isControlledBy, isTerminal } from './pod-facts.ts';
+import {
+  cachedPods,
+  claimPods,
+  createPods,
+  deletePods,
+  ownersConcerned,
+  type PodOwner,
+  sameJson,
+} from './owned-pods.ts';
+import { controllerOf, isTerminal } from './pod-facts.ts';
 
 const concurrency = 4;
 /** Ended Pods of one Job that are remembered though somebody has deleted them. */
@@ -30,17 +38,19 @@ export async function runJobs(context: ControllerContext): Promise<void> {
     if (type === 'deleted') departed.forget(object.metadata.uid ?? '');
   });
 
+  const ownerOf = (object: Job): PodOwner => ({ kind: kinds.Job, object, selector: object.spec.selector });
+
   async function reconcile(key: string): Promise<Requeue | undefined> {
     const { name, namespace = '' } = parseKey(key);
     const seen = jobs.get(name, namespace);
     if (seen === undefined || isLeftAlone(seen)) return undefined;
-    const cached = pods.list({ namespace }).filter((pod) => isControlledBy(pod, seen.metadata.uid));
-    const idea = decideJob(seen, departed.with(seen, cached), clock.now());
-    if (isSettled(seen, idea)) return requeueOf(idea);
+    const { ours, unclaimed } = cachedPods(ownerOf(seen), pods.list({ namespace }));
+    const idea = decideJob(seen, departed.with(seen, ours), clock.now());
+    if (isSettled(seen, idea) && !unclaimed) return requeueOf(idea);
 
     const job = await client.tryGet(kinds.Job, name, namespace);
     if (job === undefined || isLeftAlone(job)) return undefined;
-    const owner: PodOwner = { kind: kinds.Job, object: job, selector: job.spec.selector };
+    const owner = ownerOf(job);
     const claimed = await claimPods(context, owner);
     const decision = decideJob(job, departed.with(job, claimed), clock.now());
     return await act(owner, job, claimed, decision);

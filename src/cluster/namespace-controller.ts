@@ -8,7 +8,7 @@ import { isConflict, isNotFound } from '../kube/error.ts';
 import type { AllObjects } from './all-objects.ts';
 import type { ControllerContext } from './context.ts';
 import { sameJson } from './owned-pods.ts';
-import type { ServedKind } from './served-kinds.ts';
+import { discoverKinds, type ServedKind } from './served-kinds.ts';
 import { watchOfChanges } from './watch-of-changes.ts';
 
 const finalizer = 'kubernetes';
@@ -47,7 +47,9 @@ export async function runNamespaces(context: ControllerContext, all: AllObjects)
     if (namespace === undefined || !isEnding(namespace)) return;
     if (!(namespace.spec?.finalizers ?? []).includes(finalizer)) return;
     const uid = namespace.metadata.uid ?? '';
-    const { remains, failures } = await empty(name, nonEmpty.get(uid) ?? all.kinds().filter(canBeEmptied));
+    // Asked anew: a kind that came a moment ago must not be overlooked.
+    const from = nonEmpty.get(uid) ?? (await discoverKinds(client, context.signal)).filter(canBeEmptied);
+    const { remains, failures } = await empty(name, from);
     if (failures.length > 0) nonEmpty.delete(uid);
     else
       nonEmpty.set(

@@ -18,23 +18,50 @@ export interface PodOwner {
 /** Pods are created and deleted this many at a time. */
 const podsAtOnce = 8;
 
+/** What a Pod is to an owner (kubernetes, pkg/controller/controller_ref_manager.go). */
+export type Claim = 'ours' | 'adopt' | 'release' | 'foreign';
+
+/**
+ * Pods that nobody controls and that the selector chooses are adopted; those of ours whose labels it no longer
+ * chooses are let go.
+ */
+export function claimOf({ object, selector }: PodOwner, pod: Pod): Claim {
+  const chosen = selects(selector, pod.metadata.labels);
+  if (isControlledBy(pod, object.metadata.uid)) return chosen ? 'ours' : 'release';
+  if (!chosen || controllerOf(pod) !== undefined) return 'foreign';
+  const going = pod.metadata.deletionTimestamp !== undefined || isTerminal(pod);
+  return going || object.metadata.deletionTimestamp !== undefined ? 'foreign' : 'adopt';
+}
+
+/** What the cache has of an owner's Pods, and whether it shows any to adopt or to let go. */
+export function cachedPods(owner: PodOwner, pods: readonly Pod[]): { ours: Pod[]; unclaimed: boolean } {
+  const claims = pods.map((pod) => claimOf(owner, pod));
+  return {
+    ours: pods.filter((_pod, at) => claims[at] === 'ours'),
+    unclaimed: claims.some((claim) => claim === 'adopt' || claim === 'release'),
+  };
+}
+
 /**
  * The Pods that an owner controls, read from the API itself and not from the cache: whoever creates Pods on what a
- * cache has not seen yet creates too many. Pods that nobody controls and that its selector chooses are adopted; those
- * whose labels it no longer chooses are let go (kubernetes, pkg/controller/controller_ref_manager.go).
+ * cache has not seen yet creates too many. Adopts and lets go.
  */
 export async function claimPods(context: ControllerContext, owner: PodOwner): Promise<Pod[]> {
   const { client } = context;
-  const { namespace = '', uid } = owner.object.metadata;
+  const { namespace = '' } = owner.object.metadata;
   const { items } = await client.list(client.kinds.Pod, { namespace });
   const claimed = await Promise.all(
     items.map(async (pod) => {
-      const chosen = selects(owner.selector, pod.metadata.labels);
-      if (isControlledBy(pod, uid)) return chosen ? pod : await release(context, owner, pod);
-      if (!chosen || controllerOf(pod) !== undefined || owner.object.metadata.deletionTimestamp)
-        return undefined;
-      if (pod.metadata.deletionTimestamp !== undefined || isTerminal(pod)) return undefined;
-      return await setOwners(context, pod, [...(pod.metadata.ownerReferences ?? []), referenceTo(owner)]);
+      switch (claimOf(owner, pod)) {
+        case 'ours':
+          return pod;
+        case 'adopt':
+          return await setOwners(context, pod, [...(pod.metadata.ownerReferences ?? []), referenceTo(owner)]);
+        case 'release':
+          return await release(context, owner, pod);
+        case 'foreign':
+          return undefined;
+      }
     }),
   );
   return claimed.filter((pod) => pod !== undefined);
