@@ -112,7 +112,10 @@ function nextOf({ status }: UpdatePreflight, checks: readonly Row[], hidden: num
   const lines: string[] = [];
   if (hidden > 0) lines.push(`${hidden} components ship no check (-o wide lists them).`);
   const blocking = checks.filter(isBlocking);
-  for (const row of blocking) if (row.next !== undefined) lines.push(`${row.name}: ${row.next}`);
+  for (const row of checks) {
+    const isOpen = (row.result === 'Risk' || row.result === 'Error') && row.accepted !== true;
+    if (isOpen && row.next !== undefined) lines.push(`${row.name}: ${row.next}`);
+  }
   if (status?.verdict === 'Blocked') {
     const names = [...new Set(blocking.filter((row) => row.result === 'Risk').map((row) => row.name))].sort();
     lines.push(`Then look again, or accept what you know to be harmless: --accept ${names.join(',')}`);

@@ -75,7 +75,9 @@ export async function untilJudged(
   const tell = teller();
   const version = await follow(client, judgedMs, 'the request to be judged', (each) => {
     if (isGoingTo(each, digest)) return true;
-    tell(conditionOf(each, 'ReleaseAccepted')?.message);
+    const accepted = conditionOf(each, 'ReleaseAccepted');
+    // What was said of an earlier request is no news of this one.
+    if (accepted?.status === 'Unknown') tell(accepted.message);
     return (each.status?.observedGeneration ?? 0) >= (asked.metadata.generation ?? 0);
   });
   if (isGoingTo(version, digest)) return { end: 'accepted', version };

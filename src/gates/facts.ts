@@ -78,6 +78,7 @@ export interface CheckFact {
   readonly result: FindingResult;
   readonly severity: Severity;
   readonly message: string;
+  readonly next?: string;
 }
 
 export interface PreflightFact {

@@ -91,10 +91,19 @@ export function preflightFact(object: UpdatePreflight): PreflightFact | undefine
     sourceDigest: status.source?.digest ?? '',
     ...(status.finishedAt === undefined ? {} : { finishedAt: Date.parse(status.finishedAt) }),
     maxAgeMs: object.spec.maxAge === undefined ? maxAgeMsDefault : parseDuration(object.spec.maxAge),
-    checks: (status.checks ?? []).flatMap(({ name, component, result, severity, message }) =>
+    checks: (status.checks ?? []).flatMap(({ name, component, result, severity, message, next }) =>
       component === undefined
         ? []
-        : [{ name, component, result, severity: severity ?? 'blocking', message: message ?? '' }],
+        : [
+            {
+              name,
+              component,
+              result,
+              severity: severity ?? 'blocking',
+              message: message ?? '',
+              ...(next === undefined ? {} : { next }),
+            },
+          ],
     ),
   };
 }

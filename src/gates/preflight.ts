@@ -40,6 +40,7 @@ function rowFinding(check: PreflightFact['checks'][number]): Finding {
     result: check.result,
     message: `${check.component}: ${check.message}`,
     component: check.component,
+    ...(check.next === undefined ? {} : { next: check.next }),
   };
 }
 

@@ -51,11 +51,12 @@ export function verdictOf(findings: readonly Finding[], accepted: ReadonlySet<st
       message: `passed with accepted risks: ${names(judged.accepted)}`,
     };
   }
-  if (judged.warnings.length > 0) {
+  const warnings = judged.warnings.filter((finding) => finding.severity === 'warning');
+  if (warnings.length > 0) {
     return {
       verdict: 'Passed',
       reason: 'Warnings',
-      message: `passed with warnings: ${names(judged.warnings)}`,
+      message: `passed with warnings: ${names(warnings)}`,
     };
   }
   const checks = findings.filter((finding) => isCheck(finding) && finding.result === 'Passed');
@@ -63,10 +64,19 @@ export function verdictOf(findings: readonly Finding[], accepted: ReadonlySet<st
     return {
       verdict: 'Passed',
       reason: 'NoChecks',
-      message: 'passed; the release ships no checks of its own',
+      message: `nothing stands against it; the release ships no checks of its own${open(judged.warnings)}`,
     };
   }
-  return { verdict: 'Passed', reason: 'AllPassed', message: `all ${findings.length} checks passed` };
+  return {
+    verdict: 'Passed',
+    reason: 'AllPassed',
+    message: `nothing stands against it${open(judged.warnings)}`,
+  };
+}
+
+/** What a preflight only tells, since there is time to do it before the update. */
+function open(infos: readonly Finding[]): string {
+  return infos.length === 0 ? '' : `; still to do before the update: ${names(infos)}`;
 }
 
 /** A check of the release itself, no built-in finding and not the row that tells of their coverage. */

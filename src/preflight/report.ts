@@ -85,7 +85,10 @@ export function coverageRows({ checks, without, unreadable }: ReleaseChecks): Ro
     result: 'Passed',
     severity: 'blocking',
     reason: count === 0 ? 'NoChecks' : 'ChecksRead',
-    message: count === 0 ? 'the release ships no checks' : `${count} of its own checks were looked at`,
+    message:
+      count === 0
+        ? 'the release ships no checks'
+        : `the release ships ${count} check${count === 1 ? '' : 's'}`,
   };
   return [coverage, ...broken, ...skipped];
 }

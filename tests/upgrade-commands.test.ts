@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { runPreflightController } from '../src/preflight/controller.ts';
+import { run } from '../src/process/run.ts';
+import { runUpdateController } from '../src/update/controller.ts';
+import { testRepository } from './bundles.ts';
+import { framed } from './check-output.ts';
+import {
+  type ControlPlane,
+  included,
+  type PodEnd,
+  playJobs,
+  startControlPlane,
+  untilVersion,
+} from './control-plane.ts';
+import { playOperators } from './operators.ts';
+import { repository } from './tier.ts';
+
+const manifests = {
+  demo: {
+    '0000_10_demo_00_config.yaml': `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: demo
+  namespace: default
+  annotations:
+    ${included}
+data:
+  version: 0.0.1-snapshot
+`,
+    '0000_10_demo_10_check.yaml': `apiVersion: batch/v1
+kind: Job
+metadata:
+  name: demo-check
+  annotations:
+    openshift.io/preflight-check: "true"
+spec:
+  template:
+    spec:
+      containers:
+      - name: check
+        image: ${testRepository}/web
+`,
+  },
+};
+
+const passes: PodEnd = { exitCode: 0, output: framed({ message: 'nothing found' }) };
+const blocks: PodEnd = {
+  exitCode: 3,
+  output: framed({ risks: [{ name: 'LegacyMode', message: 'legacyMode is on', next: 'Turn it off.' }] }),
+};
+
+describe('sluice upgrade and sluice preflight, against real controllers', () => {
+  let plane: ControlPlane;
+  let stop: AbortController;
+  let running: Promise<unknown>;
+  let ends = blocks;
+
+  before(async () => {
+    plane = await startControlPlane([
+      { version: '1.0.0', manifests },
+      { version: '1.1.0', previous: ['1.0.0'], manifests },
+    ]);
+    stop = new AbortController();
+    const jobs = playJobs(plane.client, () => ends, stop.signal);
+    const options = { ...plane.options(stop.signal), client: jobs.client };
+    const initialRelease = `quay.example/release@${plane.releases.get('1.0.0')?.payload}`;
+    running = Promise.all([
+      jobs.done,
+      playOperators(plane.client, stop.signal),
+      runPreflightController(options),
+      runUpdateController({ ...options, initialRelease }),
+    ]);
+    await plane.hold('1.0.0');
+    await untilVersion(
+      plane.client,
+      '1.0.0',
+      (version) => version.status?.history?.[0]?.state === 'Completed',
+    );
+  });
+
+  after(async () => {
+    stop.abort();
+    await running;
+    await plane.close();
+  });
+
+  async function sluice(words: string[], exit: number) {
+    const { code, stdout, stderr } = await run(
+      join(repository, 'sluice'),
+      [...words, '--kubeconfig', plane.cluster.kubeconfig],
+      {
+        timeoutMs: 60_000,
+        env: { ...process.env, NO_COLOR: '1' },
+      },
+    );
+    assert.equal(code, exit, `sluice ${words.join(' ')}: ${stdout}${stderr}`);
+    return { stdout, stderr };
+  }
+
+  test('a version that is nowhere is told apart from one that is refused', async () => {
+    const { stderr } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 1);
+    assert.match(
+      stderr,
+      /no bundle at hand holds the version 1\.1\.0; 1\.0\.0 is at hand\n {2}next: Attach media/,
+    );
+    assert.match((await sluice(['upgrade', '--to-latest'], 1)).stderr, /no update is available from 1\.0\.0/);
+    await sluice(['upgrade', '--to', '1.1.0', '--to-latest'], 2);
+    await sluice(['preflight', 'run'], 2);
+  });
+
+  test('--dry-run runs the checks and changes nothing', async () => {
+    await plane.mount('1.1.0', 'master-0');
+    const { stdout } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 3);
+    assert.match(stdout, /^BLOCKED: 1 unaccepted risk: LegacyMode$/m);
+    assert.match(stdout, /^LegacyMode +demo +Risk +\d+s +legacyMode is on$/m);
+    assert.match(stdout, /^ReleaseContent +- +Info .*mounted on master-0$/m);
+    assert.match(stdout, /^Next: LegacyMode: Turn it off\.$/m);
+    const version = await plane.client.get(plane.client.kinds.ClusterVersion, 'version');
+    assert.equal(version.spec.desiredUpdate, undefined);
+  });
+
+  test('the same as data names who refuses', async () => {
+    const { stdout } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run', '-o', 'json'], 3);
+    const report = JSON.parse(stdout);
+    assert.deepEqual(
+      [report.from, report.to, report.verdict, report.refusedBy],
+      ['1.0.0', '1.1.0', 'Blocked', ['LegacyMode']],
+    );
+  });
+
+  test('a real update is refused with every reason, and can be taken back', async () => {
+    const { stdout } = await sluice(['upgrade', '--to', '1.1.0'], 3);
+    assert.match(stdout, /The update to 1\.1\.0 is refused\./);
+    assert.match(stdout, /ReleaseContent.*\n.*LegacyMode|LegacyMode.*\n.*ReleaseContent/s);
+    assert.match(
+      (await sluice(['upgrade', 'status'], 0)).stdout,
+      /Cluster version is 1\.0\.0[\s\S]*ReleaseAccepted=False:[\s\S]*LegacyMode/,
+    );
+    assert.match((await sluice(['upgrade', 'clear'], 0)).stderr, /Taken back: the request for 1\.1\.0/);
+    assert.match((await sluice(['upgrade', 'clear'], 0)).stderr, /Nothing is asked for/);
+  });
+
+  test('risks are accepted and taken back by name', async () => {
+    assert.match(
+      (await sluice(['upgrade', 'accept', 'LegacyMode', '--to', '1.1.0'], 0)).stderr,
+      /accepted for 1\.1\.0: LegacyMode/,
+    );
+    await sluice(['preflight', 'run', '--to', '1.1.0', '--detailed-exitcode'], 4);
+    assert.match(
+      (await sluice(['upgrade', 'accept', 'LegacyMode-', '--to', '1.1.0'], 0)).stderr,
+      /accepted for 1\.1\.0: none/,
+    );
+  });
+
+  test('the finding is mended: the preflight passes, and says so in ls, show and recommend', async () => {
+    ends = passes;
+    assert.match((await sluice(['preflight', 'run', '--to', '1.1.0'], 0)).stdout, /^PASSED: /m);
+    assert.match(
+      (await sluice(['preflight', 'ls'], 0)).stdout,
+      /^update-[0-9a-f]{12} +1\.1\.0 +1\.0\.0 +Passed/m,
+    );
+    assert.match(
+      (await sluice(['preflight', 'show', '1.1.0', '-o', 'wide'], 0)).stdout,
+      /DemoCheck +demo +Passed .*nothing found/,
+    );
+    assert.match(
+      (await sluice(['upgrade', 'recommend'], 0)).stdout,
+      /^1\.1\.0 +on media \(master-0\) +Passed +none known$/m,
+    );
+    await sluice(['preflight', 'show', 'nothing'], 1);
+  });
+
+  test('the update goes through to Completed, and tells its way', async () => {
+    await plane.hold('1.1.0');
+    const { stderr } = await sluice(['upgrade', '--to-latest'], 0);
+    assert.match(
+      stderr,
+      /Requested update to 1\.1\.0\n[\s\S]*1\.1\.0 is accepted\n[\s\S]*Completed: the cluster runs 1\.1\.0/,
+    );
+    assert.match((await sluice(['upgrade'], 0)).stdout, /Cluster version is 1\.1\.0/);
+    const { stderr: again } = await sluice(['upgrade', '--to', '1.1.0'], 0);
+    assert.match(again, /the cluster runs 1\.1\.0 already/);
+  });
+});
