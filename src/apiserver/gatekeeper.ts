@@ -26,7 +26,12 @@ function schemaOf(served: Served) {
   return customResourceSchema(served.custom.crd as unknown as JsonObject, served.version);
 }
 
-function problems(served: Served, object: KubeObject, old: KubeObject | undefined): FieldError[] {
+function problems(
+  served: Served,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  found: readonly FieldError[] | undefined,
+): FieldError[] {
   const name = served.custom === undefined ? nameRuleOf(served.group, served.kind) : undefined;
   const errors = validateMetadata(json(object), {
     namespaced: served.namespaced,
@@ -34,7 +39,7 @@ function problems(served: Served, object: KubeObject, old: KubeObject | undefine
   });
   if (old !== undefined) errors.push(...validateMetadataUpdate(json(object), json(old)));
   const before = old === undefined ? undefined : json(old);
-  const schemaErrors = schemaOf(served)?.validate(json(object), before) ?? [];
+  const schemaErrors = found ?? schemaOf(served)?.validate(json(object), before) ?? [];
   errors.push(...schemaErrors);
   // The rules of a kind read fields by their types, so they only see an object whose types are right.
   if (served.custom === undefined && schemaErrors.length === 0) {

@@ -42,9 +42,11 @@ export function serveWatch(engine: Engine, exchange: Exchange): void {
         allowWatchBookmarks: flag(query, 'allowWatchBookmarks'),
         sendInitialEvents: query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined,
       },
-      (event) => {
+      (events) => {
         if (!open) open = begin(response);
-        response.write(line(event));
+        response.cork();
+        for (const event of events) response.write(line(event));
+        response.uncork();
         if (response.writableLength > unreadBytesMax) response.destroy();
       },
     );
@@ -66,9 +68,31 @@ function begin(response: ServerResponse): true {
   return true;
 }
 
+interface Line {
+  readonly type: string;
+  readonly json: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The line of a change, made once for all who watch it. */
+const lines = new WeakMap<object, Line>();
+
+function plainLine({ type, json, change }: WatchEvent): string | Uint8Array {
+  const known = change && lines.get(change);
+  if (known?.type === type && known.json === json) return known.bytes;
+  const text = `{"type":"${type}","object":${json}}\n`;
+  if (change === undefined) return text;
+  const bytes = Buffer.from(text);
+  lines.set(change, { type, json, bytes });
+  return bytes;
+}
+
 /** How an event is written, in the form that was asked for. */
-function lineOf(engine: Engine, { accepted, served, info }: Exchange): (event: WatchEvent) => string {
-  if (accepted.form === 'json') return ({ type, json }) => `{"type":"${type}","object":${json}}\n`;
+function lineOf(
+  engine: Engine,
+  { accepted, served, info }: Exchange,
+): (event: WatchEvent) => string | Uint8Array {
+  if (accepted.form === 'json') return plainLine;
   if (accepted.form === 'metadata') {
     return ({ type, json }) =>
       `${JSON.stringify({ type, object: metadataOf(JSON.parse(json) as KubeObject) })}\n`;

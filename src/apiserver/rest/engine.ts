@@ -14,8 +14,13 @@ export interface Gatekeeper {
   schema(served: Served): CompiledSchema | undefined;
   /** Defaults beyond the schema's, in place. */
   complete(served: Served, object: KubeObject): void;
-  /** What is wrong with an object that is about to be stored. */
-  problems(served: Served, object: KubeObject, old: KubeObject | undefined): FieldError[];
+  /** What is wrong with an object that is about to be stored; `found` is what its schema has already said. */
+  problems(
+    served: Served,
+    object: KubeObject,
+    old: KubeObject | undefined,
+    found: readonly FieldError[] | undefined,
+  ): FieldError[];
   review(request: AdmissionRequest): AdmissionVerdict;
 }
 

@@ -21,11 +21,13 @@ export interface WatchQuery {
 export interface WatchEvent {
   readonly type: WatchType;
   readonly json: string;
+  /** The change whose text this is, unchanged: the same for everyone who watches it. */
+  readonly change?: Change;
 }
 
 /**
  * Watches a resource: first, where no version to start from is given, an ADDED for each object that exists, then
- * every change in order. `send` is called synchronously, in the turn in which a change was committed.
+ * every change in order. `send` is called synchronously with the events of one commit, in the turn in which a change was committed.
  * @returns ends it
  * @throws 400, 410 (the history is compacted), 504 (a version in the future)
  */
@@ -34,7 +36,7 @@ export function watchObjects(
   served: Served,
   namespace: string,
   query: WatchQuery,
-  send: (event: WatchEvent) => void,
+  send: (events: readonly WatchEvent[]) => void,
 ): () => void {
   const selector = parseSelector(query.labelSelector, query.fieldSelector, served.selectableFields);
   const asked = parseResourceVersion(query.resourceVersion);
@@ -45,13 +47,11 @@ export function watchObjects(
   if (initial) sendInitial(engine, served, namespace, query, send);
   return engine.watches.watch(served.storage, rangeOf(served, namespace, query.fieldSelector), from, {
     changes(changes) {
-      for (const change of changes) {
-        const event = translate(served, selector, change);
-        if (event !== undefined) send(event);
-      }
+      const events = changes.map((change) => translate(served, selector, change));
+      send(events.filter((event) => event !== undefined));
     },
     bookmark(revision) {
-      if (query.allowWatchBookmarks === true) send(bookmark(served, revision));
+      if (query.allowWatchBookmarks === true) send([bookmark(served, revision)]);
     },
   });
 }
@@ -72,16 +72,15 @@ function sendInitial(
   served: Served,
   namespace: string,
   query: WatchQuery,
-  send: (event: WatchEvent) => void,
+  send: (events: readonly WatchEvent[]) => void,
 ): void {
   const { labelSelector, fieldSelector } = query;
-  for (const json of listObjects(engine, served, namespace, { labelSelector, fieldSelector }).items) {
-    send({ type: 'ADDED', json });
-  }
+  const { items } = listObjects(engine, served, namespace, { labelSelector, fieldSelector });
+  send(items.map((json) => ({ type: 'ADDED', json })));
   if (query.sendInitialEvents !== true || query.allowWatchBookmarks !== true) return;
   // A client of streaming lists waits for this annotation (KEP-3157).
   const annotations = { 'k8s.io/initial-events-end': 'true' };
-  send(bookmark(served, engine.store.revision, { annotations }));
+  send([bookmark(served, engine.store.revision, { annotations })]);
 }
 
 /** What a change is for one who sees only what the selector chooses; undefined where it is nothing. */
@@ -89,13 +88,13 @@ function translate(served: Served, selector: Selector, change: Change): WatchEve
   const json = servedJson(served, change.value);
   if (selector === everything) {
     const type = change.deleted ? 'DELETED' : change.before === undefined ? 'ADDED' : 'MODIFIED';
-    return { type, json };
+    return { type, json, change };
   }
   const before = change.before !== undefined && chosen(served, selector, change.before);
   const after = !change.deleted && chosen(served, selector, change.value);
-  if (after) return { type: before ? 'MODIFIED' : 'ADDED', json };
+  if (after) return { type: before ? 'MODIFIED' : 'ADDED', json, change };
   if (!before) return undefined;
-  if (change.deleted) return { type: 'DELETED', json };
+  if (change.deleted) return { type: 'DELETED', json, change };
   // It has left the selection: the object as it last was in it, at the revision that took it out.
   const last: KubeObject = parseStored(served, change.before ?? change.value);
   last.metadata.resourceVersion = String(change.revision);

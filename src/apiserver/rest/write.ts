@@ -3,8 +3,7 @@ import { rfc3339 } from '../../observe/clock.ts';
 import { equalJson, isRecord, type KubeObject, list } from '../object.ts';
 import type { AdmissionRequest } from '../policy/admission.ts';
 import { hasStatus, keyOf, type Served } from '../resources.ts';
-import type { CompiledSchema } from '../schema/compile.ts';
-import { errorBody, errorText } from '../schema/field-error.ts';
+import { errorBody, errorText, type FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json.ts';
 import { alreadyExists, badRequest, conflict, forbidden, invalid, notFound, StatusError } from '../status.ts';
 import { type Current, currentForWrite, type Engine, type WriteContext, type WriteResult } from './engine.ts';
@@ -56,9 +55,9 @@ export async function createObject(
   if (served.generation) metadata.generation = 1;
   else delete metadata.generation;
   if (hasStatus(served)) delete object.status;
-  decode(engine, served, object, context);
+  const found = decode(engine, served, object, context);
   prepareCreate(served, object, context.user);
-  judge(engine, served, object, undefined);
+  judge(engine, served, object, undefined, found);
   admit(engine, served, 'CREATE', '', object, undefined, context);
   const existing = currentForWrite(engine, served, namespace, metadata.name);
   if (existing !== undefined) throw alreadyExists(served, metadata.name);
@@ -94,11 +93,11 @@ export async function updateObject(
   checkName(name, object);
   checkVersion(served, name, old, object);
   keepMetadata(old, object);
-  decode(engine, served, object, context);
+  const found = decode(engine, served, object, context);
   splitStatus(served, subresource, old, object);
   prepareUpdate(served, subresource, object, old);
   countGeneration(served, subresource, object, old);
-  judge(engine, served, object, old);
+  judge(engine, served, object, old, found);
   admit(engine, served, 'UPDATE', subresource, object, old, context);
   if (context.dryRun) return { json: JSON.stringify(object) };
   return await storeUpdate(engine, served, current, object);
@@ -166,7 +165,7 @@ function checkKind(served: Served, object: KubeObject): void {
   if (object.kind !== served.kind) {
     throw badRequest(
       `${served.kind} in version ${JSON.stringify(served.version)} cannot be handled as a ${object.kind}: ` +
-        `the kind in the data does not match the expected kind`,
+        'the kind in the data does not match the expected kind',
     );
   }
 }
@@ -250,38 +249,53 @@ function countGeneration(served: Served, subresource: string, object: KubeObject
   object.metadata.generation = (old.metadata.generation ?? 0) + 1;
 }
 
-function decode(engine: Engine, served: Served, object: KubeObject, context: WriteContext): void {
+/**
+ * Makes what a client sent an object of its kind: unknown fields go, defaults come.
+ * @returns what the schema of a built-in kind has against it; a custom kind is judged when it is whole
+ * @throws 400 where it cannot be read
+ */
+function decode(
+  engine: Engine,
+  served: Served,
+  object: KubeObject,
+  context: WriteContext,
+): FieldError[] | undefined {
   const schema = engine.gatekeeper.schema(served);
   const json = object as unknown as JsonObject;
+  let problems: FieldError[] | undefined;
   if (schema !== undefined) {
     const unknown = context.fieldValidation === 'Ignore' ? [] : schema.unknownFields(json);
     if (unknown.length > 0 && context.fieldValidation === 'Strict') {
       const shown = unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ');
-      throw badRequest(
-        `${served.kind} in version ${JSON.stringify(served.version)} cannot be handled as a ${served.kind}: ` +
-          `strict decoding error: ${shown}`,
-      );
+      throw badRequest(`${unreadable(served)}: strict decoding error: ${shown}`);
     }
     for (const path of unknown) context.warnings.push(`unknown field ${JSON.stringify(path)}`);
     schema.prune(json);
-    if (served.custom === undefined) checkTypes(served, schema, json);
+    if (served.custom === undefined) problems = checkTypes(served, schema.validate(json));
     schema.default(json);
   }
   engine.gatekeeper.complete(served, object);
+  return problems;
 }
+
+const unreadable = ({ kind, version }: Served) =>
+  `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`;
 
 /** A built-in kind that does not have the types of its fields cannot even be read. @throws 400 */
-function checkTypes(served: Served, schema: CompiledSchema, object: JsonObject): void {
-  const wrong = schema.validate(object).filter((problem) => problem.type === 'FieldValueTypeInvalid');
-  if (wrong.length === 0) return;
-  throw badRequest(
-    `${served.kind} in version ${JSON.stringify(served.version)} cannot be handled as a ${served.kind}: ` +
-      wrong.map(errorText).join(', '),
-  );
+function checkTypes(served: Served, problems: FieldError[]): FieldError[] {
+  const wrong = problems.filter((problem) => problem.type === 'FieldValueTypeInvalid');
+  if (wrong.length > 0) throw badRequest(`${unreadable(served)}: ${wrong.map(errorText).join(', ')}`);
+  return problems;
 }
 
-function judge(engine: Engine, served: Served, object: KubeObject, old: KubeObject | undefined): void {
-  const problems = engine.gatekeeper.problems(served, object, old);
+function judge(
+  engine: Engine,
+  served: Served,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  found: readonly FieldError[] | undefined,
+): void {
+  const problems = engine.gatekeeper.problems(served, object, old, found);
   if (problems.length === 0) return;
   throw invalid(
     served,

@@ -332,13 +332,13 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) 
 INSERT OR IGNORE INTO meta VALUES ('format', ${storeFormat}), ('revision', 0), ('compacted', 0);
 `;
 
-// The inner query walks the index alone, in the order of keys; the table is read once for each key that is live.
-const newestSql = `SELECT key, MAX(revision) AS newest FROM revision INDEXED BY revision_by_key
-  WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key`;
-const listSql = `SELECT r.key, r.value, r.revision FROM (${newestSql}) AS n CROSS JOIN revision AS r
-  ON r.revision = n.newest WHERE r.deleted = 0 ORDER BY n.key LIMIT ?`;
-const countSql = `SELECT COUNT(*) AS n FROM (${newestSql}) AS n CROSS JOIN revision AS r
-  ON r.revision = n.newest WHERE r.deleted = 0`;
+// Walks the index in the order of keys, so that nothing is sorted and a limit ends it early; the row of the table is
+// only read for a version that is the newest of its key.
+const newestSql = `FROM revision AS r INDEXED BY revision_by_key
+  WHERE r.key >= ?1 AND r.key < ?2 AND r.revision <= ?3 AND r.deleted = 0 AND NOT EXISTS (
+    SELECT 1 FROM revision AS n WHERE n.key = r.key AND n.revision > r.revision AND n.revision <= ?3)`;
+const listSql = `SELECT r.key, r.value, r.revision ${newestSql} ORDER BY r.key LIMIT ?4`;
+const countSql = `SELECT COUNT(*) AS n ${newestSql}`;
 const compactSql = `DELETE FROM revision WHERE revision IN (
   SELECT o.revision FROM revision AS o WHERE o.revision <= ? AND (o.deleted = 1 OR EXISTS (
     SELECT 1 FROM revision AS n WHERE n.key = o.key AND n.revision > o.revision AND n.revision <= ?))
