@@ -41,9 +41,9 @@ export interface CheckOutcome {
 }
 
 /** Milliseconds that a Job may be without any pod before that is an error. */
-export const startGraceMs = 60_000;
+const startGraceMs = 60_000;
 /** Milliseconds that the creation of its pod may fail (the namespace may be new) before that is an error. */
-export const admissionGraceMs = 15_000;
+const admissionGraceMs = 15_000;
 
 /** Exit codes of the check contract: ran and wrote its result; ran, and a blocking risk is in it. */
 export const exitRan = 0;

@@ -29,9 +29,9 @@ export interface PodTrouble {
 }
 
 /** Milliseconds in which a pull may fail and be tried again before it counts (P-16). */
-export const pullGraceMs = 60_000;
+const pullGraceMs = 60_000;
 /** Milliseconds that a pod may wait for a node. */
-export const scheduleGraceMs = 60_000;
+const scheduleGraceMs = 60_000;
 
 const pullReasons = ['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable'];
 /** Waiting reasons that no retry mends (P-12). */

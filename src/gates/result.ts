@@ -31,7 +31,7 @@ export interface CheckIdentity {
 }
 
 export const documentBytesMax = 256 * 1024;
-export const risksMax = 100;
+const risksMax = 100;
 const messageCharsMax = 4096;
 const objectsMax = 50;
 const severities: readonly Severity[] = ['blocking', 'warning', 'info'];

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Platform } from '../api/kinds.ts';
-import { finalizers, labels, names } from '../api/names.ts';
+import { labels, names } from '../api/names.ts';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import { digestPart, sourceOf } from '../gates/gather.ts';
-import { isRunID, runAnnotations, runIDBytes, runIDOf } from '../gates/run-request.ts';
+import { runIDBytes, runIDOf } from '../gates/run-request.ts';
 import { createReleases, findRelease, type Releases } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runController, watchOf } from '../kube/controller.ts';
@@ -17,7 +17,7 @@ import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { advanceRun, type Run } from './advance.ts';
-import { removeRun, standingRuns } from './jobs.ts';
+import { dropAnsweredRequests, finalize, removeOwnRun, sweepOrphans, withFinalizer } from './cleanup.ts';
 import type { Row } from './report.ts';
 import { decideRun, timeoutMsOf } from './run.ts';
 import { judgedStatus, startedStatus, supersededStatus, waitingStatus } from './status.ts';
@@ -41,8 +41,6 @@ type PreflightContext = Required<PreflightOptions> & { readonly events: EventRec
 const runningPollMs = 3000;
 /** Beyond a run's timeout the Jobs' own deadline must have ended it; then we do. */
 const deadlineSlackMs = 30_000;
-/** A run whose object is gone is swept once its Jobs are this old: its status may be on its way. */
-const orphanAgeMs = 5 * 60_000;
 
 /** Runs the UpdatePreflight controller until the signal aborts. */
 export async function runPreflightController(options: PreflightOptions): Promise<void> {
@@ -284,76 +282,6 @@ async function supersede(
   const status = supersededStatus(object, why, clock.now());
   await client.updateStatus(client.kinds.UpdatePreflight, { ...object, status });
   if (object.status?.verdict === 'Running') await removeOwnRun(context, object, object.status.runID ?? '');
-}
-
-/** Removes what a run made, unless another object has joined it. */
-async function removeOwnRun(
-  { client, platform }: PreflightContext,
-  object: UpdatePreflight,
-  runID: string,
-  options: { keepFinished?: boolean } = {},
-): Promise<void> {
-  if (!isRunID(runID)) return;
-  const { clusterVersionNamespace: namespace, preflightNamespace } = names(platform);
-  const others = await client.list(client.kinds.UpdatePreflight, { namespace });
-  const shared = others.items.some(
-    ({ metadata, status }) => metadata.name !== object.metadata.name && status?.runID === runID,
-  );
-  if (!shared) await removeRun(client, preflightNamespace, runID, options);
-}
-
-async function finalize(context: PreflightContext, object: UpdatePreflight): Promise<undefined> {
-  const { client } = context;
-  const held = object.metadata.finalizers ?? [];
-  if (!held.includes(finalizers.preflight)) return undefined;
-  const runIDs = [object.status?.runID ?? '', ...(object.status?.history ?? []).map((run) => run.runID)];
-  for (const runID of new Set(runIDs)) await removeOwnRun(context, object, runID);
-  const rest = held.filter((each) => each !== finalizers.preflight);
-  await client.update(client.kinds.UpdatePreflight, {
-    ...object,
-    metadata: { ...object.metadata, finalizers: rest },
-  });
-  return undefined;
-}
-
-async function withFinalizer(
-  { client }: PreflightContext,
-  object: UpdatePreflight,
-): Promise<UpdatePreflight> {
-  const held = object.metadata.finalizers ?? [];
-  if (held.includes(finalizers.preflight)) return object;
-  return await client.update(client.kinds.UpdatePreflight, {
-    ...object,
-    metadata: { ...object.metadata, finalizers: [...held, finalizers.preflight] },
-  });
-}
-
-/** A request that has its run is taken off, so that it is not taken for a new one when the history is thinned. */
-async function dropAnsweredRequests({ client }: PreflightContext, object: UpdatePreflight): Promise<void> {
-  const given = object.metadata.annotations ?? {};
-  const answered = Object.values(runAnnotations).filter((key) => given[key] !== undefined);
-  if (answered.length === 0) return;
-  const { name, namespace, resourceVersion } = object.metadata;
-  const patch = {
-    metadata: { resourceVersion, annotations: Object.fromEntries(answered.map((key) => [key, null])) },
-  };
-  await client.patch(client.kinds.UpdatePreflight, name, patch, namespace === undefined ? {} : { namespace });
-}
-
-/** Jobs whose UpdatePreflight vanished without its finalizer (a restored etcd) are nobody's any more. */
-async function sweepOrphans({ client, platform, clock }: PreflightContext): Promise<void> {
-  const { clusterVersionNamespace: namespace, preflightNamespace } = names(platform);
-  const objects = await client.list(client.kinds.UpdatePreflight, { namespace });
-  const owned = new Set(
-    objects.items.flatMap(({ status }) => [
-      status?.runID,
-      ...(status?.history ?? []).map((run) => run.runID),
-    ]),
-  );
-  for (const [runID, createdAt] of await standingRuns(client, preflightNamespace)) {
-    if (owned.has(runID) || clock.now() - createdAt < orphanAgeMs) continue;
-    await removeRun(client, preflightNamespace, runID);
-  }
 }
 
 function pick<T, K extends keyof T>(from: T, key: K): { [P in K]?: NonNullable<T[P]> } {

@@ -12,7 +12,7 @@ export interface ExtraRead {
   readonly name: string;
 }
 
-export const extraReadsMax = 32;
+const extraReadsMax = 32;
 const groupForm = /^(?:[a-z0-9]([-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/;
 const resourceForm = /^[a-z][a-z0-9]*$/;
 const nameForm = /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;

@@ -23,7 +23,7 @@ export interface RunContext {
 }
 
 /** Where a check finds the manifests of the release. */
-export const manifestsPath = '/release-manifests';
+const manifestsPath = '/release-manifests';
 /** A user that is nobody: an image without one of its own must not run as root. */
 const plainUser = 65532;
 const jobNameCharsMax = 63;

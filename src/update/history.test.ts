@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { completedRelease, type HistoryEntry, historyMax, noteHistory } from './history.ts';
+import { type HistoryEntry, historyMax, noteHistory } from './history.ts';
 
 const image = (letter: string) => `quay.example/release@sha256:${letter.repeat(64)}`;
 const t1 = '2026-01-01T00:00:00Z';
@@ -41,19 +41,6 @@ test('P-90 the same digest by a mirror is the same release; the same version of 
     1,
   );
   assert.equal(noteHistory(begun, { ...a, image: image('c'), completed: false }, t2).length, 2);
-});
-
-test('P-54 the current release is the newest that was completed, else the oldest', () => {
-  const entry = (state: string, version: string): HistoryEntry => ({
-    state,
-    version,
-    image: '',
-    startedTime: t1,
-    completionTime: t1,
-    verified: true,
-  });
-  assert.equal(completedRelease([entry('Partial', ''), entry('Completed', '4.4.3')])?.version, '4.4.3');
-  assert.equal(completedRelease([entry('Partial', '2'), entry('Partial', '1')])?.version, '1');
 });
 
 test('a long history keeps the first, the newest, and what opened and closed a minor version', () => {

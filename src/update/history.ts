@@ -69,11 +69,6 @@ function isSameRelease(entry: HistoryEntry, note: HistoryNote): boolean {
   return version !== '' && version === note.version && (entry.image === '' || note.image === '');
 }
 
-/** The release that the cluster surely runs: the newest that was completed, else the oldest (P-54). */
-export function completedRelease(history: readonly HistoryEntry[]): HistoryEntry | undefined {
-  return history.find((entry) => entry.state === 'Completed') ?? history.at(-1);
-}
-
 /**
  * Takes out one entry at a time where there are too many: never the newest five, the first ever, or the newest
  * that was completed; releases that opened or closed a minor version outlive patches that failed.

@@ -10,7 +10,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 
 /** While a preflight stands against an update that waits, it looks again this often (OCPBUGS-5505). */
-export const blockedRerunMs = 2 * 60_000;
+const blockedRerunMs = 2 * 60_000;
 
 export interface ImplicitFacts {
   readonly now: number;

@@ -95,7 +95,7 @@ async function blocksOf(
 }
 
 /** The OS image of a release by digest; undefined where it has none: then its nodes do not reboot. */
-export function osImageOf({ bundle }: Release): string | undefined {
+function osImageOf({ bundle }: Release): string | undefined {
   const { os, images } = bundle.document;
   if (os === undefined) return undefined;
   const source = images.find((image) => image.name === os.tag)?.source;
