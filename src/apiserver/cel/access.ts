@@ -62,7 +62,8 @@ export function index(target: Code, key: Code, optional: boolean): Code {
   const viaOptional = target.typing.name === 'optional';
   const container = viaOptional ? (target.typing.item ?? dyn) : target.typing;
   const wanted = { list: intTyping, map: stringTyping, dyn }[container.name];
-  if (wanted === undefined || !accepts(wanted, key.typing)) throw mismatch('_[_]', target, key);
+  if (wanted === undefined || !accepts(wanted, key.typing))
+    throw mismatch(optional ? '_[?_]' : '_[_]', target, key);
   const typing = container.item ?? dyn;
   if (optional || viaOptional) {
     return {

@@ -131,6 +131,11 @@ export function createCompiler(declared: Readonly<Record<string, Typing>>, known
     throw new CelError(`undeclared reference to '${name}' (in container '')`);
   };
 
+  const mixedList = (nodes: readonly ASTNode[], scope: Scope): Code => {
+    const items = nodes.map((node) => compile(node, scope));
+    return { typing: { name: 'list' }, run: (frame) => new CelList(items.map((code) => code.run(frame))) };
+  };
+
   const isFree = (name: string, scope: Scope) => !scope.names.has(name) && !Object.hasOwn(declared, name);
 
   const call = (
@@ -148,7 +153,13 @@ export function createCompiler(declared: Readonly<Record<string, Typing>>, known
     const token = namespace === undefined ? undefined : namespaces[namespace];
     const first =
       token !== undefined ? [constant(new Namespace(token))] : isMethod ? [compile(receiver, scope)] : [];
-    const args = [...first, ...argNodes.map((arg) => compile(arg, scope))];
+    const args = [
+      ...first,
+      // What is formatted may be of any types.
+      ...argNodes.map((arg) =>
+        name === 'format' && arg.op === 'list' ? mixedList(arg.args, scope) : compile(arg, scope),
+      ),
+    ];
     const { overloads, result } = candidates(
       known,
       name,

@@ -1,4 +1,4 @@
-import { hasFormat, isDate, isDateTime, isUri } from '../schema/formats.ts';
+import { hasFormat, isDate, isDateTime } from '../schema/formats.ts';
 import {
   label1035Problems,
   labelProblems,
@@ -20,7 +20,7 @@ export const namedFormats: Readonly<Record<string, (text: string) => string[]>> 
   dns1035LabelPrefix: (text) => label1035Problems(maskTrailingDash(text)),
   qualifiedName: qualifiedNameProblems,
   labelValue: labelValueProblems,
-  uri: (text) => unless(isUri(text), 'invalid URI for request'),
+  uri: (text) => unless(hasFormat('uri', text), `parse ${JSON.stringify(text)}: invalid URI for request`),
   uuid: (text) => unless(hasFormat('uuid', text), 'does not match the UUID format'),
   byte: (text) => unless(hasFormat('byte', text), 'invalid base64'),
   date: (text) => unless(isDate(text), 'invalid date'),

@@ -1,28 +1,28 @@
 import semver from 'semver';
 import { formatProblems, namedFormats } from './formats.ts';
 import { type Library, library } from './library.ts';
-import { nanosPerUnit, parseQuantity } from './quantity.ts';
+import { nanosPerUnit, parseQuantity, type Quantity } from './quantity.ts';
 import { CelError, CelList, type CelValue, Opaque, Optional } from './values.ts';
 
 /** Kubernetes' quantity, format and semver libraries (apiserver, cel/library). */
-class QuantityValue extends Opaque {
+class QuantityValue extends Opaque implements Quantity {
   override readonly typeName = 'kubernetes.Quantity';
   readonly nanos: bigint;
+  readonly integer: bigint | undefined;
 
-  constructor(nanos: bigint) {
+  constructor({ nanos, integer }: Quantity) {
     super();
     this.nanos = nanos;
+    this.integer = integer;
   }
 
   override equals(other: Opaque): boolean {
     return other instanceof QuantityValue && other.nanos === this.nanos;
   }
 
-  /** The whole number that it is, undefined where it has a fraction or does not fit. */
-  get integer(): bigint | undefined {
-    if (this.nanos % nanosPerUnit !== 0n) return undefined;
-    const whole = this.nanos / nanosPerUnit;
-    return BigInt.asIntN(64, whole) === whole ? whole : undefined;
+  plus(nanos: bigint, integer: bigint | undefined): QuantityValue {
+    const whole = this.integer === undefined || integer === undefined ? undefined : this.integer + integer;
+    return new QuantityValue({ nanos: this.nanos + nanos, integer: whole });
   }
 }
 
@@ -59,7 +59,7 @@ const sign = (value: bigint) => (value > 0n ? 1n : value < 0n ? -1n : 0n);
 export const kubernetesLibrary: Library = library({
   'quantity(string): kubernetes.Quantity': (text: string) => quantity(text),
   'isQuantity(string): bool': (text: string) => parseQuantity(text) !== undefined,
-  'kubernetes.Quantity.sign(): int': ({ nanos }: QuantityValue) => sign(nanos),
+  'sign(kubernetes.Quantity): int': ({ nanos }: QuantityValue) => sign(nanos),
   'kubernetes.Quantity.isInteger(): bool': (value: QuantityValue) => value.integer !== undefined,
   'kubernetes.Quantity.asInteger(): int': (value: QuantityValue) => {
     if (value.integer === undefined) throw new CelError('cannot convert value to integer');
@@ -67,13 +67,13 @@ export const kubernetesLibrary: Library = library({
   },
   'kubernetes.Quantity.asApproximateFloat(): double': ({ nanos }: QuantityValue) => Number(nanos) / 1e9,
   'kubernetes.Quantity.add(kubernetes.Quantity): kubernetes.Quantity': (a: QuantityValue, b: QuantityValue) =>
-    new QuantityValue(a.nanos + b.nanos),
+    a.plus(b.nanos, b.integer),
   'kubernetes.Quantity.add(int): kubernetes.Quantity': (a: QuantityValue, b: bigint) =>
-    new QuantityValue(a.nanos + b * nanosPerUnit),
+    a.plus(b * nanosPerUnit, b),
   'kubernetes.Quantity.sub(kubernetes.Quantity): kubernetes.Quantity': (a: QuantityValue, b: QuantityValue) =>
-    new QuantityValue(a.nanos - b.nanos),
+    a.plus(-b.nanos, b.integer === undefined ? undefined : -b.integer),
   'kubernetes.Quantity.sub(int): kubernetes.Quantity': (a: QuantityValue, b: bigint) =>
-    new QuantityValue(a.nanos - b * nanosPerUnit),
+    a.plus(-b * nanosPerUnit, -b),
   'kubernetes.Quantity.isGreaterThan(kubernetes.Quantity): bool': (a: QuantityValue, b: QuantityValue) =>
     a.nanos > b.nanos,
   'kubernetes.Quantity.isLessThan(kubernetes.Quantity): bool': (a: QuantityValue, b: QuantityValue) =>
@@ -109,13 +109,13 @@ export const kubernetesLibrary: Library = library({
 });
 
 function quantity(text: string): QuantityValue {
-  const nanos = parseQuantity(text);
-  if (nanos === undefined) {
+  const parsed = parseQuantity(text);
+  if (parsed === undefined) {
     throw new CelError(
       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     );
   }
-  return new QuantityValue(nanos);
+  return new QuantityValue(parsed);
 }
 
 /** Strict SemVer 2.0 without a leading `v`, as Kubernetes' library takes it. */
@@ -125,6 +125,6 @@ function parseSemver(text: string): semver.SemVer | undefined {
 
 function version(text: string): SemverValue {
   const parsed = parseSemver(text);
-  if (parsed === undefined) throw new CelError(`Invalid character(s) found in ${JSON.stringify(text)}`);
+  if (parsed === undefined) throw new CelError('No Major.Minor.Patch elements found');
   return new SemverValue(parsed);
 }

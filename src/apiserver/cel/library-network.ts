@@ -1,23 +1,22 @@
-import { isIP, isIPv4 } from 'node:net';
-import { isUri } from '../schema/formats.ts';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { escapedPath, hostnameOf, parseUri, portOf, type Uri } from '../schema/uri.ts';
 import { type Library, library } from './library.ts';
 import { CelError, CelList, type CelValue, LiteralMap, Opaque } from './values.ts';
 
 /** Kubernetes' URL, IP and CIDR libraries (apiserver, cel/library/urls.go, ip.go, cidr.go). */
 class UrlValue extends Opaque {
   override readonly typeName = 'kubernetes.URL';
-  readonly url: URL;
-  /** As written: the parser of Node rewrites some parts. */
+  readonly uri: Uri;
   readonly text: string;
 
-  constructor(url: URL, text: string) {
+  constructor(uri: Uri, text: string) {
     super();
-    this.url = url;
+    this.uri = uri;
     this.text = text;
   }
 
   override equals(other: Opaque): boolean {
-    return other instanceof UrlValue && other.url.href === this.url.href;
+    return other instanceof UrlValue && other.text === this.text;
   }
 }
 
@@ -65,32 +64,29 @@ class CidrValue extends Opaque {
 }
 
 export const networkLibrary: Library = library({
-  'url(string): kubernetes.URL': (text: string) => parseUrl(text) ?? failed('URL', text),
-  'isURL(string): bool': (text: string) => parseUrl(text) !== undefined,
-  'kubernetes.URL.getScheme(): string': ({ url, text }: UrlValue) =>
-    text.startsWith('/') ? '' : url.protocol.slice(0, -1),
-  'kubernetes.URL.getHost(): string': ({ text }: UrlValue) => hostOf(text),
-  'kubernetes.URL.getHostname(): string': ({ text }: UrlValue) =>
-    hostOf(text)
-      .replace(/:\d*$/, '')
-      .replace(/^\[(.*)\]$/, '$1'),
-  'kubernetes.URL.getPort(): string': ({ text }: UrlValue) => /:(\d*)$/.exec(hostOf(text))?.[1] ?? '',
-  'kubernetes.URL.getEscapedPath(): string': ({ url, text }: UrlValue) =>
-    url.pathname === '/' && !/^[^:/?#]+:\/\/[^/?#]*\//.test(text) && !text.startsWith('/')
-      ? ''
-      : url.pathname,
-  'kubernetes.URL.getQuery(): map': ({ url }: UrlValue) => {
+  'url(string): kubernetes.URL': (text: string) => {
+    const uri = parseUri(text);
+    if (uri !== undefined) return new UrlValue(uri, text);
+    const why = `parse ${JSON.stringify(text)}: invalid URI for request`;
+    throw new CelError(`URL parse error during conversion from string: ${why}`);
+  },
+  'isURL(string): bool': (text: string) => parseUri(text) !== undefined,
+  'kubernetes.URL.getScheme(): string': ({ uri }: UrlValue) => uri.scheme,
+  'kubernetes.URL.getHost(): string': ({ uri }: UrlValue) => uri.host,
+  'kubernetes.URL.getHostname(): string': ({ uri }: UrlValue) => hostnameOf(uri.host),
+  'kubernetes.URL.getPort(): string': ({ uri }: UrlValue) => portOf(uri.host),
+  'kubernetes.URL.getEscapedPath(): string': ({ uri }: UrlValue) => escapedPath(uri.path),
+  'kubernetes.URL.getQuery(): map': ({ uri }: UrlValue) => {
+    const parameters = new URLSearchParams(uri.query);
     const query = new Map<CelValue, CelValue>();
-    for (const name of new Set(url.searchParams.keys())) {
-      query.set(name, new CelList(url.searchParams.getAll(name)));
-    }
+    for (const name of new Set(parameters.keys())) query.set(name, new CelList(parameters.getAll(name)));
     return new LiteralMap(query);
   },
 
-  'ip(string): net.IP': (text: string) => parseIp(text) ?? failed('IP Address', text),
+  'ip(string): net.IP': (text: string) => parseIp(text) ?? failedIp(text),
   'isIP(string): bool': (text: string) => parseIp(text) !== undefined,
   'net.IP.isCanonical(string): bool': (_namespace: CelValue, text: string) => {
-    const ip = parseIp(text) ?? failed('IP Address', text);
+    const ip = parseIp(text) ?? failedIp(text);
     return formatIp(ip) === text;
   },
   'net.IP.family(): int': (ip: IpValue) => (ip.isV4 ? 4n : 6n),
@@ -108,15 +104,15 @@ export const networkLibrary: Library = library({
     ),
   'string(net.IP): string': (ip: IpValue) => formatIp(ip),
 
-  'cidr(string): net.CIDR': (text: string) => parseCidr(text) ?? failed('CIDR', text),
+  'cidr(string): net.CIDR': (text: string) => parseCidr(text) ?? failedCidr(text),
   'isCIDR(string): bool': (text: string) => parseCidr(text) !== undefined,
   'net.CIDR.containsIP(net.IP): bool': (cidr: CidrValue, ip: IpValue) => cidr.contains(ip),
   'net.CIDR.containsIP(string): bool': (cidr: CidrValue, text: string) =>
-    cidr.contains(parseIp(text) ?? failed('IP Address', text)),
+    cidr.contains(parseIp(text) ?? failedIp(text)),
   'net.CIDR.containsCIDR(net.CIDR): bool': (cidr: CidrValue, other: CidrValue) =>
     other.bits >= cidr.bits && cidr.contains(other.ip),
   'net.CIDR.containsCIDR(string): bool': (cidr: CidrValue, text: string) => {
-    const other = parseCidr(text) ?? failed('CIDR', text);
+    const other = parseCidr(text) ?? failedCidr(text);
     return other.bits >= cidr.bits && cidr.contains(other.ip);
   },
   'net.CIDR.ip(): net.IP': (cidr: CidrValue) => cidr.ip,
@@ -126,22 +122,19 @@ export const networkLibrary: Library = library({
   'string(net.CIDR): string': (cidr: CidrValue) => `${formatIp(cidr.ip)}/${cidr.bits}`,
 });
 
-function failed(what: string, text: string): never {
-  throw new CelError(`${what} ${JSON.stringify(text)} parse error during conversion from string`);
-}
-
-/** As Go's url.ParseRequestURI: absolute, or a path. */
-function parseUrl(text: string): UrlValue | undefined {
-  if (!isUri(text)) return undefined;
-  try {
-    return new UrlValue(new URL(text, 'http://path.invalid'), text);
-  } catch {
-    return undefined;
+function failedIp(text: string): never {
+  const shown = JSON.stringify(text);
+  if (isIPv6(text) && !text.includes('%')) {
+    throw new CelError(`IPv4-mapped IPv6 address ${shown} is not allowed`);
   }
+  const why = `ParseAddr(${shown}): unable to parse IP`;
+  throw new CelError(`IP Address ${shown} parse error during conversion from string: ${why}`);
 }
 
-function hostOf(text: string): string {
-  return /^[^:/?#]+:\/\/(?:[^@/?#]*@)?([^/?#]*)/.exec(text)?.[1] ?? '';
+function failedCidr(text: string): never {
+  const what = 'network address parse error during conversion from string';
+  const why = text.includes('/') ? 'unable to parse prefix' : "no '/'";
+  throw new CelError(`${what}: ${what}: netip.ParsePrefix(${JSON.stringify(text)}): ${why}`);
 }
 
 /** An address without zone, without leading zeros and not IPv4-mapped, as Kubernetes' library takes it. */

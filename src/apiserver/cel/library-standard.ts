@@ -11,6 +11,7 @@ import {
   Timestamp,
   typeNameOf,
   Uint,
+  unconvertible,
 } from './values.ts';
 
 const intMax = 0x7fff_ffff_ffff_ffffn;
@@ -67,10 +68,10 @@ export const standardLibrary: Library = library({
     return Buffer.from(text, 'utf8');
   },
   'timestamp(timestamp): timestamp': (time: Timestamp) => time,
-  'timestamp(string): timestamp': (text: string) => parseTimestamp(text) ?? failed(text, 'timestamp'),
+  'timestamp(string): timestamp': (text: string) => parseTimestamp(text) ?? unconvertible('timestamp'),
   'timestamp(int): timestamp': (seconds: bigint) => new Timestamp(seconds * 1_000_000_000n),
   'duration(duration): duration': (duration: Duration) => duration,
-  'duration(string): duration': (text: string) => parseDuration(text) ?? failed(text, 'duration'),
+  'duration(string): duration': (text: string) => parseDuration(text) ?? unconvertible('duration'),
 
   'string.contains(string): bool'(text: string, part: string) {
     this.budget.spendUnits(text.length);
@@ -101,7 +102,7 @@ export const standardLibrary: Library = library({
   'duration.getHours(): int': (duration: Duration) => duration.nanos / 3_600_000_000_000n,
   'duration.getMinutes(): int': (duration: Duration) => duration.nanos / 60_000_000_000n,
   'duration.getSeconds(): int': (duration: Duration) => duration.nanos / 1_000_000_000n,
-  'duration.getMilliseconds(): int': (duration: Duration) => (duration.nanos / 1_000_000n) % 1000n,
+  'duration.getMilliseconds(): int': (duration: Duration) => duration.nanos / 1_000_000n,
 });
 
 function timestampGetter(
@@ -140,25 +141,29 @@ export function codePoints(text: string): number {
 function parseBool(text: string): boolean {
   if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)) return true;
   if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text)) return false;
-  return failed(text, 'bool');
+  return unconvertible('bool');
 }
 
 function parseInteger(text: string, type: string): bigint {
-  return /^[+-]?\d{1,20}$/.test(text) ? BigInt(text.replace('+', '')) : failed(text, type);
+  return /^[+-]?\d{1,20}$/.test(text) ? BigInt(text.replace('+', '')) : unconvertible(type);
 }
 
 function parseDouble(text: string): number {
   const special: Record<string, number> = { inf: Infinity, '+inf': Infinity, '-inf': -Infinity, nan: NaN };
   const named = special[text.toLowerCase().replace('infinity', 'inf')];
   if (named !== undefined) return named;
-  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : failed(text, 'double');
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : unconvertible('double');
 }
 
-function formatDouble(value: number): string {
-  if (Number.isFinite(value)) return String(value);
-  return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+/** Go's shortest form (strconv, format 'g'): an exponent from a million on, and below a ten-thousandth. */
+export function formatDouble(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+  const magnitude = Math.abs(value);
+  if (value === 0 || (magnitude >= 1e-4 && magnitude < 1e21 && !isExponential(magnitude)))
+    return String(value);
+  return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-function failed(text: string, type: string): never {
-  throw new CelError(`type conversion error from string ${JSON.stringify(text)} to ${type}`);
+function isExponential(magnitude: number): boolean {
+  return Math.floor(Math.log10(magnitude)) >= 21 || magnitude >= 1e6;
 }

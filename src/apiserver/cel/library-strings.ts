@@ -1,6 +1,6 @@
 import { listItemsMax, stringUnitsMax } from './budget.ts';
 import { type CallContext, type Library, library } from './library.ts';
-import { regex } from './library-standard.ts';
+import { formatDouble, regex } from './library-standard.ts';
 import { formatDuration, formatTimestamp } from './time.ts';
 import {
   CelError,
@@ -120,7 +120,7 @@ function checkUnits(units: number): void {
 
 function indexOf(points: readonly string[], part: readonly string[], from: bigint, step: 1 | -1): number {
   if (part.length === 0) return Number(from);
-  if (from < 0n || from > points.length) throw new CelError(`index out of range: ${from}`);
+  if (from < 0n) throw new CelError(`index out of range: ${from}`);
   for (let at = Number(from); at >= 0 && at < points.length; at += step) {
     if (part.every((point, offset) => points[at + offset] === point)) return at;
   }
@@ -188,8 +188,7 @@ function formatOne(verb: string, value: CelValue, digits: number): string {
       break;
     case 'e':
       if (typeof number === 'number' || typeof number === 'bigint') {
-        const text = Number(number).toExponential(Math.min(digits, 100));
-        return text.replace(/e([+-])(\d)$/, 'e$10$2');
+        return scientific(Number(number), digits);
       }
       break;
     case 'b':
@@ -221,19 +220,40 @@ function hexOf(value: CelValue): string | undefined {
 export function formatText(value: CelValue): string {
   if (typeof value === 'string') return value;
   if (value === null) return 'null';
-  if (typeof value === 'boolean' || typeof value === 'bigint' || typeof value === 'number')
-    return String(value);
+  if (typeof value === 'number') return formatDouble(value);
+  if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
   if (value instanceof Uint) return value.value.toString();
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
   if (value instanceof CelType) return value.name;
-  if (value instanceof CelList) return `[${value.items.map(formatText).join(', ')}]`;
+  if (value instanceof CelList) return `[${value.items.map(formatMember).join(', ')}]`;
   if (value instanceof CelMap) {
     const entries = value
       .keys()
-      .map((key) => `${formatText(key)}: ${formatText(value.get(key) as CelValue)}`);
+      .map((key) => `${formatMember(key)}:${formatMember(value.get(key) as CelValue)}`);
     return `{${entries.sort().join(', ')}}`;
   }
   if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
   throw new CelError(`error during formatting: string clause can not format a ${typeNameOf(value)}`);
+}
+
+/** As cel-go writes an exponent, for people: `1.500000 × 10⁰³` with narrow spaces. */
+function scientific(value: number, digits: number): string {
+  const [mantissa = '', exponent = ''] = value.toExponential(Math.min(digits, 100)).split('e');
+  const raised = exponent
+    .replace('+', '')
+    .replace(/\d+/, (number) => number.padStart(2, '0'))
+    .replace('-', '⁻')
+    .replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)] as string);
+  return `${mantissa}\u202f×\u202f10${raised}`;
+}
+
+/** Inside of lists and maps values are written as literals (cel-go, ext/formatting.go). */
+function formatMember(value: CelValue): string {
+  const text = formatText(value);
+  if (typeof value === 'string') return JSON.stringify(text);
+  if (typeof value === 'number') return Number.isFinite(value) ? value.toFixed(6) : JSON.stringify(text);
+  if (value instanceof Uint8Array) return `b${JSON.stringify(text)}`;
+  if (value instanceof Timestamp) return `timestamp(${JSON.stringify(text)})`;
+  return value instanceof Duration ? `duration(${JSON.stringify(text)})` : text;
 }

@@ -29,8 +29,19 @@ const binarySuffixes: Record<string, bigint> = {
 const quantityUnitsMax = 64;
 const exponentMax = 40;
 
-/** The quantity in nano units (rounded up), undefined where the text is none. */
-export function parseQuantity(text: string): bigint | undefined {
+export interface Quantity {
+  /** In units of 10^-9, rounded up. */
+  readonly nanos: bigint;
+  /** The whole number that it is, where Kubernetes keeps it as one: short, written without a fraction. */
+  readonly integer: bigint | undefined;
+}
+
+/** Digits of a number that Kubernetes keeps as an integer, and of one with a binary suffix. */
+const decimalDigitsMax = 18;
+const binaryDigitsMax = 15;
+
+/** A quantity, undefined where the text is none. */
+export function parseQuantity(text: string): Quantity | undefined {
   if (text.length > quantityUnitsMax) return undefined;
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d{1,2})|([A-Za-z]{0,2}))$/.exec(text);
   if (match === null) return undefined;
@@ -40,8 +51,25 @@ export function parseQuantity(text: string): bigint | undefined {
   if (scale === undefined) return undefined;
   const denominator = 10n ** BigInt(fraction.length) * scale.divide;
   const numerator = BigInt(`${whole}${fraction}`) * scale.multiply;
-  const nanos = (numerator + denominator - 1n) / denominator;
-  return sign === '-' ? -nanos : nanos;
+  const nanos = ((numerator + denominator - 1n) / denominator) * (sign === '-' ? -1n : 1n);
+  return { nanos, integer: isShort(whole, fraction, suffix) ? wholeOf(nanos) : undefined };
+}
+
+/** Whether the fast path of Kubernetes' parser takes the number: only such a one can be read as an integer. */
+function isShort(whole: string, fraction: string, suffix: string): boolean {
+  const binaryExponent = (['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'].indexOf(suffix) + 1) * 10;
+  const digits = whole.replace(/^0+/, '').length;
+  if (binaryExponent > 0) {
+    return fraction === '' && binaryDigitsMax - digits - Math.trunc((binaryExponent * 3) / 10) - 1 >= 0;
+  }
+  const scale = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }[suffix] ?? 0;
+  return scale - fraction.length >= 0 && digits + fraction.length <= decimalDigitsMax;
+}
+
+function wholeOf(nanos: bigint): bigint | undefined {
+  if (nanos % nanosPerUnit !== 0n) return undefined;
+  const whole = nanos / nanosPerUnit;
+  return BigInt.asIntN(64, whole) === whole ? whole : undefined;
 }
 
 function suffixScale(suffix: string): { multiply: bigint; divide: bigint } | undefined {

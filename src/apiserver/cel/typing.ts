@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../schema/json.ts';
 import { parseDuration, parseTimestamp } from './time.ts';
-import { CelError, CelList, CelMap, type CelValue } from './values.ts';
+import { CelError, CelList, CelMap, type CelValue, unconvertible } from './values.ts';
 
 /** What is known about a value before it is seen: of a schema, of a function's signature. */
 export interface Typing {
@@ -83,18 +83,14 @@ export function toCel(json: JsonValue, typing: Typing = dyn): CelValue {
 function stringToCel(text: string, typing: Typing): CelValue {
   switch (typing.name) {
     case 'timestamp':
-      return parseTimestamp(text) ?? parseTimestamp(`${text}T00:00:00Z`) ?? failed(text, 'timestamp');
+      return parseTimestamp(text) ?? parseTimestamp(`${text}T00:00:00Z`) ?? unconvertible('timestamp');
     case 'duration':
-      return parseDuration(text) ?? failed(text, 'duration');
+      return parseDuration(text) ?? unconvertible('duration');
     case 'bytes':
       return Buffer.from(text, 'base64');
     default:
       return text;
   }
-}
-
-function failed(text: string, type: string): never {
-  throw new CelError(`type conversion error from string ${JSON.stringify(text)} to ${type}`);
 }
 
 /** An object of JSON, converted as its fields are read. */
@@ -115,7 +111,7 @@ class JsonMap extends CelMap {
     if (known !== undefined) return known;
     const field = this.#typing.fields?.().get(key);
     const name = field?.json ?? key;
-    if (!Object.hasOwn(this.#json, name)) return undefined;
+    if (!this.#has(name)) return undefined;
     const value = toCel(this.#json[name] as JsonValue, field?.typing ?? this.#typing.item ?? dyn);
     this.#known.set(key, value);
     return value;
@@ -125,7 +121,14 @@ class JsonMap extends CelMap {
     const escaped = this.#typing.fields?.();
     if (escaped === undefined) return Object.keys(this.#json);
     const names = new Map([...escaped].map(([name, field]) => [field.json, name]));
-    return Object.keys(this.#json).map((name) => names.get(name) ?? name);
+    const present = Object.keys(this.#json).filter((name) => this.#has(name));
+    return present.map((name) => names.get(name) ?? name);
+  }
+
+  /** A field of a schema that is null counts as absent, as in the real server. */
+  #has(name: string): boolean {
+    if (!Object.hasOwn(this.#json, name)) return false;
+    return this.#typing.fields === undefined || this.#json[name] !== null;
   }
 }
 

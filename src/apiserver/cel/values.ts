@@ -254,3 +254,13 @@ export function floorDivide(a: bigint, b: bigint): bigint {
   const quotient = a / b;
   return a % b < 0n ? quotient - 1n : quotient;
 }
+
+const conversionNames: Readonly<Record<string, string>> = {
+  duration: 'google.protobuf.Duration',
+  timestamp: 'google.protobuf.Timestamp',
+};
+
+/** Fails as cel-go does where a text is of no such type. */
+export function unconvertible(type: string): never {
+  throw new CelError(`type conversion error from 'string' to '${conversionNames[type] ?? type}'`);
+}

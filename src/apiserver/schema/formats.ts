@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { parseQuantity } from '../cel/quantity.ts';
 import { labelProblems, subdomainProblems } from './names.ts';
+import { parseUri } from './uri.ts';
 
 /**
  * String formats that schemas of custom resources may ask for (apiextensions-apiserver, validation/formats.go; a name
@@ -22,7 +23,7 @@ const formats: Record<string, (text: string) => boolean> = {
   mac: (text) => /^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$|^([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}$/.test(text),
   password: () => true,
   quantity: (text) => parseQuantity(text) !== undefined,
-  uri: isUri,
+  uri: (text) => parseUri(text) !== undefined,
   uuid: (text) => uuidPattern('[0-9a-f]').test(text),
   uuid3: (text) => uuidPattern('3').test(text),
   uuid4: (text) => uuidPattern('4', '[89ab]').test(text),
@@ -55,15 +56,6 @@ export function isDateTime(text: string): boolean {
   const match = /^(\d{4}-\d\d-\d\d)[tT](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([zZ]|[+-]\d\d:\d\d)$/.exec(text);
   if (match === null || !isDate(match[1] as string)) return false;
   return Number(match[2]) < 24 && Number(match[3]) < 60 && Number(match[4]) < 61;
-}
-
-/** As Go's url.ParseRequestURI: an absolute URI, or a path. */
-export function isUri(text: string): boolean {
-  const isPath = text.startsWith('/');
-  if (!isPath && !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) return false;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  if (/[\s\x00-\x1f\x7f]/.test(text)) return false;
-  return URL.canParse(text, isPath ? 'http://path.invalid' : undefined);
 }
 
 function isHostname(text: string): boolean {

@@ -140,7 +140,7 @@ function* resourceErrors(resources: JsonObject, path: string): Generator<FieldEr
   for (const kind of ['limits', 'requests'] as const) {
     for (const [name, value] of quantities(kind)) {
       const here = keyPath(`${path}.${kind}`, name);
-      const amount = parseQuantity(String(value));
+      const amount = parseQuantity(String(value))?.nanos;
       if (amount === undefined) continue; // The schema says so already.
       if (amount < 0n) yield invalid(here, value, nonNegative);
       const limit = limits.get(name);
