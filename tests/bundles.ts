@@ -29,6 +29,8 @@ export interface ReleaseOptions {
   readonly blobBytes?: number;
   /** Where the bundle is written: a directory, `.iso` or `.tar`. */
   readonly out?: string;
+  /** Source of the image that the payload is built upon: one with `cp`, where the release has preflight checks. */
+  readonly base?: string;
   /** More images of the bundle: name → source. */
   readonly others?: ReadonlyMap<string, string>;
 }
@@ -71,6 +73,7 @@ export async function makeRelease(options: ReleaseOptions): Promise<TestRelease>
     previous: options.previous ?? [],
     manifests: await writeManifests(join(dir, `manifests-${version}`), options, [...sources.keys()]),
     images: sources,
+    ...(options.base === undefined ? {} : { base: options.base }),
     out: { directory: join(dir, `payload-${version}`), reference: version },
     scratch: join(dir, 'scratch'),
   });

@@ -39,6 +39,8 @@ export interface ControlPlane {
   };
   /** Says that every node holds the release whole, as nodes and the release controller do. */
   hold(version: string): Promise<void>;
+  /** Says that the cluster runs this release, completed: for tests without an update controller. */
+  runs(version: string): Promise<void>;
   /** Says that a node has media with the release attached. */
   mount(version: string, node: string): Promise<void>;
   close(): Promise<void>;
@@ -51,7 +53,7 @@ export const included = 'include.release.openshift.io/self-managed-high-availabi
 
 export async function startControlPlane(
   releases: readonly Omit<ReleaseOptions, 'dir' | 'key'>[],
-  options: { trust?: boolean } = {},
+  options: { nodes?: readonly string[] } = {},
 ): Promise<ControlPlane> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-control-'));
   const key = testKey();
@@ -69,8 +71,9 @@ export async function startControlPlane(
     // Policies have suites of their own, and nobody here is anything but an administrator.
     if (!object.kind.startsWith('ValidatingAdmission')) await applyObject(client, object);
   }
-  for (const name of nodeNames) await registerNode(client, name);
-  const keys = options.trust === false ? [] : [key.trusted];
+  const nodes = options.nodes ?? nodeNames;
+  for (const name of nodes) await registerNode(client, name);
+  const keys = [key.trusted];
   const note = (version: string) => releaseNote(built, version);
   return {
     cluster,
@@ -90,9 +93,10 @@ export async function startControlPlane(
       platform: 'standalone',
     }),
     async hold(version) {
-      for (const node of nodeNames) await addToNode(client, node, 'store', note(version));
+      for (const node of nodes) await addToNode(client, node, 'store', note(version));
       await showAvailable(client, note(version).name);
     },
+    runs: (version) => installedWith(client, note(version)),
     mount: (version, node) => addToNode(client, node, 'media', { ...note(version), verified: true }),
     async close() {
       await media.close();
@@ -139,6 +143,27 @@ function releaseNote(built: ReadonlyMap<string, TestRelease>, version: string) {
   const release = built.get(version);
   if (release === undefined) throw new Error(`no release ${version} was made`);
   return { name: release.name, bundleDigest: release.digest, version, payload: release.payload };
+}
+
+async function installedWith(client: KubeClient, { version, payload }: { version: string; payload: string }) {
+  const kind = client.kinds.ClusterVersion;
+  const object = await client.create(kind, {
+    metadata: { name: names(client.platform).clusterVersion },
+    spec: { clusterID: '8f9c2e4a-6f3a-4b0e-9d0c-1f2e3d4c5b6a' },
+  });
+  const image = `quay.example/release@${payload}`;
+  const time = '2026-01-01T00:00:00Z';
+  const entry = { version, image, startedTime: time, completionTime: time, verified: true };
+  await client.updateStatus(kind, {
+    ...object,
+    status: {
+      desired: { version, image },
+      observedGeneration: 1,
+      versionHash: '',
+      availableUpdates: null,
+      history: [{ state: 'Completed', ...entry }],
+    },
+  });
 }
 
 async function registerNode(client: KubeClient, name: string): Promise<void> {

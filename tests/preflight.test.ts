@@ -61,32 +61,7 @@ describe('the preflight controller, on the embedded API', () => {
     ]);
     await plane.hold('1.0.0');
     await plane.mount('1.1.0', 'master-0');
-    const { client } = plane;
-    const version = await client.create(client.kinds.ClusterVersion, {
-      metadata: { name: 'version' },
-      spec: { clusterID: '8f9c2e4a-6f3a-4b0e-9d0c-1f2e3d4c5b6a' },
-    });
-    const image = `quay.example/release@${plane.releases.get('1.0.0')?.payload}`;
-    const time = '2026-01-01T00:00:00Z';
-    await client.updateStatus(client.kinds.ClusterVersion, {
-      ...version,
-      status: {
-        desired: { version: '1.0.0', image },
-        observedGeneration: 1,
-        versionHash: '',
-        availableUpdates: null,
-        history: [
-          {
-            state: 'Completed',
-            version: '1.0.0',
-            image,
-            startedTime: time,
-            completionTime: time,
-            verified: true,
-          },
-        ],
-      },
-    });
+    await plane.runs('1.0.0');
   });
 
   after(() => plane.close());

@@ -91,6 +91,14 @@ const cases: [string, Partial<CheckObservation>, string, RegExp][] = [
     /manifest unknown/,
   ],
   [
+    'P-16 unknown to one mirror, while another did not answer, is waited out',
+    {
+      pods: [pod({ containers: [waiting('ErrImagePull', 'a: manifest unknown; b: connection refused')] })],
+    },
+    'Running Running',
+    /connection refused/,
+  ],
+  [
     'P-02 the init container counts too',
     {
       pods: [

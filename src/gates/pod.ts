@@ -47,6 +47,9 @@ const fatalReasons = [
 /** What a registry says when the content is not there; trying again cannot help. */
 const goneForGood =
   /manifest unknown|name unknown|not found: manifest|unexpected status code 404|manifest .* not found/i;
+/** What may pass: where one of several mirrors says it, another's "unknown" is not the last word. */
+const mayPass =
+  /refused|time(?:d )?out|no such host|unreachable|reset by peer|\bEOF\b|too many requests|\b(?:429|50\d)\b/i;
 
 /** The trouble of a pod, or undefined while it may still come to its end by itself. */
 export function podTrouble(pod: PodView, now: number): PodTrouble | undefined {
@@ -82,7 +85,8 @@ function containerTrouble(container: ContainerView, pod: PodView, now: number): 
   }
   if (!pullReasons.includes(waiting.reason)) return undefined;
   const since = pod.scheduledAt ?? pod.createdAt;
-  if (!goneForGood.test(waiting.message) && now - since < pullGraceMs) return undefined;
+  const isFinal = goneForGood.test(waiting.message) && !mayPass.test(waiting.message);
+  if (!isFinal && now - since < pullGraceMs) return undefined;
   return {
     reason: 'ImagePullFailed',
     message: inContainer(container, waiting.message || waiting.reason),

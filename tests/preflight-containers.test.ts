@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { names } from '../src/api/names.ts';
+import type { UpdatePreflight } from '../src/api/resources.ts';
+import { buildImage, type ImageFile } from '../src/build/image.ts';
+import { runClusterControllers } from '../src/cluster/controllers.ts';
+import { waitFor, waitForDeletion } from '../src/kube/wait.ts';
+import { silentLogger } from '../src/observe/log.ts';
+import { runPreflightController } from '../src/preflight/controller.ts';
+import { probeRunner } from '../src/workload/probe.ts';
+import { testRepository } from './bundles.ts';
+import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { busyboxFiles, curlFiles } from './image-registry.ts';
+import { type KubeletNode, nodeName, startKubeletNode } from './kubelet-node.ts';
+import { needs } from './tier.ts';
+
+const { clusterVersionNamespace, preflightNamespace } = names('standalone');
+
+/** Reads a setting of the cluster through the API, with its token over verified TLS, and answers in the contract. */
+const checkScript = `#!/bin/sh
+set -u
+account=/var/run/secrets/kubernetes.io/serviceaccount
+api() {
+  curl -sS --fail --cacert $account/ca.crt -H "Authorization: Bearer $(cat $account/token)" \\
+    "https://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT$1"
+}
+settings=$(api /api/v1/namespaces/default/configmaps/demo-settings) || exit 1
+api /api/v1/namespaces/default/secrets >/dev/null 2>&1 && { echo "may read secrets"; exit 1; }
+ls /release-manifests/release-metadata >/dev/null || exit 1
+touch /outside 2>/dev/null && { echo "the root is writable"; exit 1; }
+touch /tmp/inside || exit 1
+risks='[]' code=0
+case $settings in *'"mode":"legacy"'*) risks='[{"name":"LegacyMode","message":"mode is legacy"}]' code=3 ;; esac
+document="{\\"runID\\":\\"$SLUICE_RUN_ID\\",\\"check\\":\\"$SLUICE_CHECK\\",\\"targetDigest\\":\\"$SLUICE_TARGET_DIGEST\\",\\"message\\":\\"uid $(id -u)\\",\\"risks\\":$risks}"
+printf 'SLUICE-RESULT v1 %s %s\\n%s\\n' "$(printf %s "$document" | wc -c)" "$(printf %s "$document" | sha256sum | cut -d' ' -f1)" "$document"
+exit $code
+`;
+
+const checkManifest = `apiVersion: batch/v1
+kind: Job
+metadata:
+  name: demo-check
+  annotations:
+    openshift.io/preflight-check: "true"
+spec:
+  template:
+    spec:
+      containers:
+      - name: check
+        image: ${testRepository}/check
+        command: [/usr/bin/check]
+`;
+
+async function checkFiles(): Promise<ImageFile[]> {
+  const applets = ['wc', 'sha256sum', 'cut', 'cp'].map((name) => ({
+    path: `/bin/${name}`,
+    target: 'busybox',
+  }));
+  return [...busyboxFiles(), ...applets, ...(await curlFiles())];
+}
+
+describe(
+  'checks of a release, in real containers',
+  needs('containers', 'docker-registry', 'skopeo', 'busybox'),
+  () => {
+    let plane: ControlPlane;
+    let node: KubeletNode;
+    let running: Promise<unknown>;
+    const stop = new AbortController();
+    const scratch = mkdtempSync(join(tmpdir(), 'sluice-checks-'));
+
+    before(async () => {
+      const files = await checkFiles();
+      await buildImage({
+        out: { directory: join(scratch, 'base'), reference: 'base' },
+        files,
+        directoryMode: 0o755,
+      });
+      const check = {
+        files: [...files, { path: '/usr/bin/check', mode: 0o755, data: checkScript }],
+        config: { env: ['PATH=/bin:/usr/bin'] },
+      };
+      const release = (version: string) => ({
+        version,
+        previous: ['1.0.0'],
+        base: `oci:${join(scratch, 'base')}:base`,
+        images: { check },
+        manifests: { demo: { 'check.yaml': checkManifest } },
+      });
+      plane = await startControlPlane([{ version: '1.0.0' }, release('1.1.0'), release('1.2.0')], {
+        nodes: [],
+      });
+      const { client, cluster } = plane;
+      // The stock registry serves a bundle as it stands on a disk: 1.1.0, and nothing of 1.2.0.
+      cpSync(plane.releases.get('1.1.0')?.path ?? '', join(cluster.dir, 'registry', 'data'), {
+        recursive: true,
+      });
+      node = await startKubeletNode(cluster, await probeRunner(join(cluster.dir, 'containers'), 'podman'));
+      const labelled = {
+        metadata: { labels: { 'node-role.kubernetes.io/control-plane': '', 'kubernetes.io/os': 'linux' } },
+      };
+      await client.patch(client.kinds.Node, nodeName, labelled);
+      await client.create(client.kinds.NodeUpdate, { metadata: { name: nodeName }, spec: {} });
+      for (const version of ['1.1.0', '1.2.0']) await plane.mount(version, nodeName);
+      await plane.runs('1.0.0');
+      await client.create(client.kinds.ConfigMap, settings('legacy'));
+      await client.create(client.kinds.ImageDigestMirrorSet, {
+        metadata: { name: 'releases' },
+        spec: {
+          imageDigestMirrors: [
+            mirror(`${testRepository}/check`, `${node.registry.host}/openshift/release`),
+            mirror('release.sluice.internal/openshift', `${node.registry.host}/openshift`),
+          ],
+        },
+      });
+      running = Promise.all([
+        runClusterControllers({ client, logger: silentLogger, signal: stop.signal, caPem: cluster.caPem }),
+        runPreflightController(plane.options(stop.signal)),
+      ]);
+    });
+
+    after(async () => {
+      stop.abort();
+      await running;
+      await node?.close();
+      await plane?.close();
+      rmSync(scratch, { recursive: true, force: true });
+    });
+
+    async function look(version: string): Promise<UpdatePreflight> {
+      const { client } = plane;
+      const kind = client.kinds.UpdatePreflight;
+      const name = `look-${version}`;
+      await client.create(kind, {
+        metadata: { name, namespace: clusterVersionNamespace },
+        spec: { version },
+      });
+      const report = await waitFor(client, kind, name, (object) => object?.status?.finishedAt !== undefined, {
+        namespace: clusterVersionNamespace,
+        timeoutMs: 90_000,
+        describe: (object) => JSON.stringify((object as UpdatePreflight | undefined)?.status),
+      });
+      assert.ok(report !== undefined);
+      await client.delete(kind, name, { namespace: clusterVersionNamespace });
+      await waitForDeletion(client, kind, name, { namespace: clusterVersionNamespace, timeoutMs: 10_000 });
+      const { items } = await client.list(client.kinds.Job, { namespace: preflightNamespace });
+      assert.deepEqual(
+        items.map((job) => job.metadata.name),
+        [],
+        'nothing of the run is left',
+      );
+      return report;
+    }
+
+    const checkRow = (report: UpdatePreflight) =>
+      report.status?.checks?.filter((row) => row.component === 'demo');
+
+    test('a check reads the cluster with a token that can only read, and finds a real problem', async () => {
+      const report = await look('1.1.0');
+      assert.equal(report.status?.verdict, 'Blocked', JSON.stringify(report.status?.checks));
+      assert.deepEqual(
+        checkRow(report)?.map((row) => [row.name, row.result, row.message]),
+        [['LegacyMode', 'Risk', 'mode is legacy']],
+      );
+    });
+
+    test('the setting is mended, and the check passes, as a user that is nobody', async () => {
+      const { client } = plane;
+      const { data } = settings('modern');
+      await client.patch(client.kinds.ConfigMap, 'demo-settings', { data }, { namespace: 'default' });
+      const report = await look('1.1.0');
+      assert.equal(report.status?.verdict, 'Passed', JSON.stringify(report.status?.checks));
+      assert.deepEqual(
+        checkRow(report)?.map((row) => [row.name, row.result, row.message]),
+        [['DemoCheck', 'Passed', 'uid 65532']],
+      );
+    });
+
+    test('a check image that cannot be pulled is an Error in the words of the cluster, and no pass', async () => {
+      const report = await look('1.2.0');
+      assert.equal(report.status?.verdict, 'Incomplete', JSON.stringify(report.status?.checks));
+      const [row] = checkRow(report) ?? [];
+      assert.deepEqual([row?.name, row?.result, row?.reason], ['DemoCheck', 'Error', 'ImagePullFailed']);
+      assert.match(row?.message ?? '', /manifest unknown/);
+    });
+  },
+);
+
+function settings(mode: string) {
+  return { metadata: { name: 'demo-settings', namespace: 'default' }, data: { mode } };
+}
+
+function mirror(source: string, target: string) {
+  return { source, mirrors: [target], mirrorSourcePolicy: 'NeverContactSource' as const };
+}
