@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/core.ts';
 import { apiVersionOf, type KindRef } from '../api/kinds.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { ApiError, isNotFound } from '../kube/error.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -42,4 +43,15 @@ export function createInformers(
 export function apiWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replace(/^[A-Z]+ \/\S*: /, '');
+}
+
+/** Whether the API takes nothing new because the namespace is being deleted: no failure, only the end. */
+export function isNamespaceEnding(error: unknown): boolean {
+  return error instanceof ApiError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
+/** For a write to what may have gone meanwhile. */
+export function ignoreNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+  return undefined;
 }

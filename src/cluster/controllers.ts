@@ -5,6 +5,7 @@ import { createAllObjects } from './all-objects.ts';
 import { type ControllerContext, createInformers } from './context.ts';
 import { runDeployments } from './deployment-controller.ts';
 import { runDisruption } from './disruption-controller.ts';
+import { runEventExpiry } from './event-expiry.ts';
 import { runGarbageCollector } from './garbage-collector.ts';
 import { runJobs } from './job-controller.ts';
 import { runNamespaces } from './namespace-controller.ts';
@@ -43,6 +44,7 @@ export async function runClusterControllers(options: ClusterControllerOptions): 
     runDisruption(context),
     runNodeLifecycle(context),
     runServiceAccounts(context, caPem),
+    runEventExpiry(context),
     runGarbageCollector(context, all),
     runNamespaces(context, all),
     // Last: it begins to tell of changes when all others listen.

@@ -3,7 +3,7 @@ import { keyOf, parseKey } from '../kube/cache.ts';
 import { setCondition } from '../kube/conditions.ts';
 import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
-import { apiWords, type ControllerContext } from './context.ts';
+import { apiWords, type ControllerContext, ignoreNotFound } from './context.ts';
 import { type DeploymentDecision, decideDeployment, templateHash, templateHashLabel } from './deployment.ts';
 import {
   cachedPods,
@@ -58,7 +58,7 @@ export async function runDeployments(context: ControllerContext): Promise<void> 
     );
     const status = error === undefined ? decision.status : withFailure(decision.status, error);
     if (!sameJson(status, deployment.status)) {
-      await client.updateStatus(kinds.Deployment, { ...deployment, status });
+      await client.updateStatus(kinds.Deployment, { ...deployment, status }).catch(ignoreNotFound);
     }
     if (error !== undefined) throw error;
     return requeueOf(decision);

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, OwnerReference } from '../api/core.ts';
 import type { KindRef } from '../api/kinds.ts';
 import { type Requeue, runController } from '../kube/controller.ts';
-import { isConflict, isNotFound } from '../kube/error.ts';
+import { isConflict } from '../kube/error.ts';
 import type { AllObjects, KindChange } from './all-objects.ts';
-import type { ControllerContext } from './context.ts';
+import { type ControllerContext, ignoreNotFound } from './context.ts';
 import { blocksOwner, decideGarbage, finalizerOf, type OwnerState, waitsFor } from './garbage.ts';
 import { createObjectGraph, type GraphNode } from './object-graph.ts';
 import { watchOfChanges } from './watch-of-changes.ts';
@@ -161,11 +161,8 @@ export async function runGarbageCollector(context: ControllerContext, all: AllOb
 
   async function patch({ kind, object }: GraphNode, metadata: object): Promise<void> {
     const { name, namespace } = object.metadata;
-    try {
-      await client.patch(kind, name, { metadata }, namespace === undefined ? {} : { namespace });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const where = namespace === undefined ? {} : { namespace };
+    await client.patch(kind, name, { metadata }, where).catch(ignoreNotFound);
   }
 
   await runController({

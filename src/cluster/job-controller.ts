@@ -2,7 +2,7 @@ import type { Job, Pod } from '../api/core.ts';
 import { keyOf, parseKey } from '../kube/cache.ts';
 import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
-import type { ControllerContext } from './context.ts';
+import { type ControllerContext, ignoreNotFound } from './context.ts';
 import { decideJob, isFinished, type JobDecision } from './job.ts';
 import {
   cachedPods,
@@ -76,7 +76,7 @@ export async function runJobs(context: ControllerContext): Promise<void> {
     const { created, error } = await createPods(context, events, owner, job.spec.template, decision.create);
     const status = { ...decision.status, active: (decision.status.active ?? 0) + created };
     if (!sameJson(status, job.status)) {
-      await client.updateStatus(kinds.Job, { ...job, status });
+      await client.updateStatus(kinds.Job, { ...job, status }).catch(ignoreNotFound);
       for (const event of decision.events) events.record({ kind: kinds.Job, object: job, ...event });
     }
     if (error !== undefined) throw error;

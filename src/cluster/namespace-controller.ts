@@ -6,7 +6,7 @@ import { setCondition } from '../kube/conditions.ts';
 import { runController, watchOf } from '../kube/controller.ts';
 import { isConflict, isNotFound } from '../kube/error.ts';
 import type { AllObjects } from './all-objects.ts';
-import type { ControllerContext } from './context.ts';
+import { type ControllerContext, ignoreNotFound } from './context.ts';
 import { sameJson } from './owned-pods.ts';
 import { discoverKinds, type ServedKind } from './served-kinds.ts';
 import { watchOfChanges } from './watch-of-changes.ts';
@@ -97,15 +97,9 @@ export async function runNamespaces(context: ControllerContext, all: AllObjects)
   async function finalize(namespace: Namespace): Promise<void> {
     const { name } = namespace.metadata;
     const finalizers = (namespace.spec?.finalizers ?? []).filter((other) => other !== finalizer);
-    try {
-      await client.raw({
-        method: 'PUT',
-        path: pathOf(kinds.Namespace, undefined, name, 'finalize'),
-        body: { ...namespace, spec: { ...namespace.spec, finalizers } },
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const path = pathOf(kinds.Namespace, undefined, name, 'finalize');
+    const body = { ...namespace, spec: { ...namespace.spec, finalizers } };
+    await client.raw({ method: 'PUT', path, body }).catch(ignoreNotFound);
   }
 
   /** Says on the namespace what still stands in it. */

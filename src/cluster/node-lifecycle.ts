@@ -1,10 +1,9 @@
 import type { Node, Pod } from '../api/core.ts';
 import { type Requeue, runController, watchOf } from '../kube/controller.ts';
-import { isNotFound } from '../kube/error.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createInformer } from '../kube/informer.ts';
 import { rfc3339 } from '../observe/clock.ts';
-import type { ControllerContext } from './context.ts';
+import { type ControllerContext, ignoreNotFound } from './context.ts';
 import { driveOut, nodeGraceMs, signOfLife, silentConditions, taintsOf } from './node-health.ts';
 import { isReady, isTerminal } from './pod-facts.ts';
 
@@ -93,11 +92,8 @@ export async function runNodeLifecycle(context: ControllerContext): Promise<void
           ? { ...condition, status: 'False' as const, lastTransitionTime: rfc3339(clock.now()) }
           : condition,
       );
-      try {
-        await client.updateStatus(kinds.Pod, { ...pod, status: { ...pod.status, conditions } });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      const status = { ...pod.status, conditions };
+      await client.updateStatus(kinds.Pod, { ...pod, status }).catch(ignoreNotFound);
     }
   }
 
@@ -152,14 +148,10 @@ async function evict(
     message: 'Taint manager: deleting due to NoExecute taint',
     lastTransitionTime: rfc3339(clock.now()),
   };
-  try {
-    const status = { ...pod.status, conditions: [...others, condition] };
-    await client.updateStatus(kinds.Pod, { ...pod, status });
-    await client.delete(kinds.Pod, name, { namespace, ...(uid === undefined ? {} : { uid }) });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    return;
-  }
+  const status = { ...pod.status, conditions: [...others, condition] };
+  await client.updateStatus(kinds.Pod, { ...pod, status }).catch(ignoreNotFound);
+  const same = uid === undefined ? {} : { uid };
+  if (!(await client.delete(kinds.Pod, name, { namespace, ...same }))) return;
   const message = `Marking for deletion Pod ${namespace}/${name} of node ${node.metadata.name}`;
   events.record({ kind: kinds.Pod, object: pod, type: 'Normal', reason: 'TaintManagerEviction', message });
 }

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, LabelSelector, OwnerReference, Pod } from '../api/core.ts';
 import { apiVersionOf, type KindRef } from '../api/kinds.ts';
 import type { PodTemplate } from '../api/workloads.ts';
-import { isConflict, isNotFound } from '../kube/error.ts';
+import { isConflict } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
-import { apiWords, type ControllerContext } from './context.ts';
+import { apiWords, type ControllerContext, ignoreNotFound, isNamespaceEnding } from './context.ts';
 import { controllerOf, isControlledBy, isTerminal, podName } from './pod-facts.ts';
 import { selects } from './selector.ts';
 
@@ -79,13 +79,8 @@ async function setOwners(
   ownerReferences: readonly OwnerReference[],
 ): Promise<Pod | undefined> {
   const { name, namespace = '', uid, resourceVersion } = pod.metadata;
-  try {
-    const patch = { metadata: { uid, resourceVersion, ownerReferences } };
-    return await client.patch(client.kinds.Pod, name, patch, { namespace });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const patch = { metadata: { uid, resourceVersion, ownerReferences } };
+  return await client.patch(client.kinds.Pod, name, patch, { namespace }).catch(ignoreNotFound);
 }
 
 /** A reference by which the object is the one controller of another. */
@@ -139,7 +134,7 @@ export async function createPods(
   const { namespace = '' } = object.metadata;
   const { metadata = {}, spec } = template;
   let created = 0;
-  let failure: { error: unknown } | undefined;
+  let failure: { error?: unknown } | undefined;
 
   async function createOne(): Promise<void> {
     try {
@@ -158,9 +153,10 @@ export async function createPods(
       const message = `Created pod: ${pod.metadata.name}`;
       events.record({ kind, object, type: 'Normal', reason: 'SuccessfulCreate', message });
     } catch (error) {
+      failure ??= isNamespaceEnding(error) ? {} : { error };
+      if (isNamespaceEnding(error)) return;
       const message = `Error creating: ${apiWords(error)}`;
       events.record({ kind, object, type: 'Warning', reason: 'FailedCreate', message });
-      failure ??= { error };
     }
   }
 

@@ -141,6 +141,8 @@ test('a server that goes away and comes back: nothing is lost, nothing made twic
   const [pod] = await podsNow();
   await client.delete(kinds.Pod, pod?.metadata.name ?? '', { namespace });
   await waitForDeletion(client, kinds.Pod, pod?.metadata.name ?? '', { namespace, timeoutMs });
+  for (let turn = 0; turn < 500 && (await podsNow()).length < 3; turn += 1) await quiet(20);
+  await quiet();
   await settled();
   assert.equal((await podsNow()).length, 3);
   await controllers.end();

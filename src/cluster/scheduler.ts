@@ -5,7 +5,7 @@ import { runController, watchOf } from '../kube/controller.ts';
 import { isConflict, isNotFound } from '../kube/error.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { rfc3339 } from '../observe/clock.ts';
-import type { ControllerContext } from './context.ts';
+import { type ControllerContext, ignoreNotFound } from './context.ts';
 import { place } from './placement.ts';
 import { isTerminal } from './pod-facts.ts';
 
@@ -106,11 +106,9 @@ export async function runScheduler(context: ControllerContext): Promise<void> {
       lastTransitionTime: since ?? rfc3339(clock.now()),
     };
     const others = conditions.filter(({ type }) => type !== 'PodScheduled');
-    await client.updateStatus(kinds.Pod, {
-      ...pod,
-      status: { phase: 'Pending', ...pod.status, conditions: [...others, condition] },
-    });
-    return true;
+    const status = { phase: 'Pending' as const, ...pod.status, conditions: [...others, condition] };
+    const written = await client.updateStatus(kinds.Pod, { ...pod, status }).catch(ignoreNotFound);
+    return written !== undefined;
   }
 
   await runController({

@@ -1,7 +1,7 @@
 import type { Namespace } from '../api/core.ts';
 import { runController, watchOf } from '../kube/controller.ts';
-import { isAlreadyExists, isForbidden, isNotFound } from '../kube/error.ts';
-import type { ControllerContext } from './context.ts';
+import { isAlreadyExists, isNotFound } from '../kube/error.ts';
+import { type ControllerContext, isNamespaceEnding } from './context.ts';
 
 const accountName = 'default';
 const caName = 'kube-root-ca.crt';
@@ -47,7 +47,7 @@ export async function runServiceAccounts(context: ControllerContext, caPem?: str
       await Promise.all([ensureAccount(name), caPem === undefined ? undefined : ensureCa(name, caPem)]);
     } catch (error) {
       // The namespace began to end in this moment.
-      if (!isNotFound(error) && !isForbidden(error)) throw error;
+      if (!isNotFound(error) && !isNamespaceEnding(error)) throw error;
     }
   }
 

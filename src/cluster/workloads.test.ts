@@ -104,6 +104,18 @@ async function podsIn(namespace: string): Promise<Pod[]> {
   return (await client.list(client.kinds.Pod, { namespace })).items;
 }
 
+const isRunning = ({ status }: Pod) => status?.phase === 'Running';
+
+/** Waits until there is a Pod of which this holds; answers all such. */
+async function untilPods(namespace: string, holds: (pod: Pod) => boolean): Promise<Pod[]> {
+  for (let turn = 0; turn < 500; turn += 1) {
+    const found = (await podsIn(namespace)).filter(holds);
+    if (found.length > 0) return found;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`no such Pod among ${JSON.stringify(await podsIn(namespace))}`);
+}
+
 const kubectl = (...args: string[]) => runCommand('kubectl', ['--kubeconfig', cluster.kubeconfig, ...args]);
 
 test('a Job runs to its end: its Pod is made, bound and counted', async () => {
@@ -327,10 +339,13 @@ test('a Pod that is evicted or deleted is replaced at once, on another node if i
   await client.patch(client.kinds.Node, node, { spec: { unschedulable: true } });
   const evicted = await client.evict(namespace, pod?.metadata.name ?? '');
   assert.equal(evicted.outcome, 'Evicted');
-  await waitForDeletion(client, client.kinds.Pod, pod?.metadata.name ?? '', { namespace, timeoutMs });
-  await untilRolledOut(namespace, 'web');
-  const [next, ...others] = await podsIn(namespace);
-  assert.equal(others.length, 0);
+  const beganMs = performance.now();
+  const [next] = await untilPods(
+    namespace,
+    (one) => one.metadata.uid !== pod?.metadata.uid && isRunning(one),
+  );
+  const tookMs = performance.now() - beganMs;
+  assert.ok(tookMs < 2_000, `${tookMs} ms until another one ran`);
   assert.notEqual(next?.spec.nodeName, node);
   await client.patch(client.kinds.Node, node, { spec: { unschedulable: null } });
 });
@@ -448,6 +463,6 @@ test('a Pod whose labels are changed is let go and replaced', async () => {
     namespace,
     timeoutMs,
   });
-  await untilRolledOut(namespace, 'web');
+  await untilPods(namespace, (one) => one.metadata.name !== name && isRunning(one));
   assert.equal((await podsIn(namespace)).length, 2);
 });
