@@ -8,7 +8,19 @@ import { createObject, updateObject } from './rest/write.ts';
 /** Namespaces that every cluster has. */
 export const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
 
-/** Makes sure that the system's namespaces and roles, these definitions and these objects are there. */
+/** The priorities that operators of a cluster give their Pods (kubernetes, pkg/apis/scheduling). */
+const systemPriorities: readonly KubeObject[] = [
+  { name: 'system-cluster-critical', value: 2_000_000_000, of: 'cluster' },
+  { name: 'system-node-critical', value: 2_000_001_000, of: 'node' },
+].map(({ name, value, of }) => ({
+  apiVersion: 'scheduling.k8s.io/v1',
+  kind: 'PriorityClass',
+  metadata: { name },
+  value,
+  description: `Used for system critical pods that must run in the cluster${of === 'node' ? ', and must not be moved from their current node' : ', but can be moved to another node if necessary'}.`,
+}));
+
+/** Makes sure that the system's namespaces, roles and priorities, these definitions and these objects are there. */
 export async function ensureBootstrap(
   engine: Engine,
   crds: readonly KubeObject[],
@@ -21,6 +33,7 @@ export async function ensureBootstrap(
   }));
   for (const namespace of namespaces) await ensureCreated(engine, namespace);
   for (const role of bootstrapRoles) await ensureCreated(engine, role);
+  for (const one of systemPriorities) await ensureCreated(engine, one);
   for (const crd of crds) await ensureSpec(engine, crd);
   for (const object of objects) await ensureCreated(engine, object);
 }

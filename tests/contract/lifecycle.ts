@@ -118,6 +118,62 @@ export const lifecycleCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'a Pod gets the token of its ServiceAccount and the CA of the cluster',
+    async run(env) {
+      await created(env, `/api/v1/namespaces/${env.namespace}/serviceaccounts`, {
+        metadata: { name: 'robot' },
+      });
+      const spec = { serviceAccountName: 'robot', nodeSelector: { none: 'x' } };
+      const object = await created(env, pods(env), pod('mounted', spec));
+      const [volume] = object.spec.volumes;
+      assert.match(volume.name, /^kube-api-access-[a-z0-9]{5}$/);
+      assert.deepEqual(object.spec.containers[0].volumeMounts, [
+        { name: volume.name, readOnly: true, mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' },
+      ]);
+      assert.deepEqual(volume.projected, {
+        defaultMode: 420,
+        sources: [
+          { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+          { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+          {
+            downwardAPI: {
+              items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+            },
+          },
+        ],
+      });
+      const without = { ...spec, automountServiceAccountToken: false };
+      const bare = await created(env, pods(env), pod('bare', without));
+      assert.equal(bare.spec.volumes, undefined);
+    },
+  },
+  {
+    name: 'a Pod of a ServiceAccount that does not exist is refused',
+    async run(env) {
+      const answer = await env.request('POST', pods(env), {
+        body: pod('lost', { serviceAccountName: 'nobody' }),
+      });
+      assertFailure(
+        answer,
+        403,
+        'Forbidden',
+        /error looking up service account .*\/nobody: serviceaccount "nobody" not found/,
+      );
+    },
+  },
+  {
+    name: 'the class of a Pod decides its priority',
+    async run(env) {
+      const spec = { priorityClassName: 'system-cluster-critical', nodeSelector: { none: 'x' } };
+      const object = await created(env, pods(env), pod('important', spec));
+      assert.equal(object.spec.priority, 2_000_000_000);
+      const answer = await env.request('POST', pods(env), {
+        body: pod('odd', { priorityClassName: 'no-such' }),
+      });
+      assertFailure(answer, 403, 'Forbidden', /no PriorityClass with name no-such was found/);
+    },
+  },
+  {
     name: 'a namespace is labelled with its name and is Active',
     async run(env) {
       const { body } = await env.request('GET', `/api/v1/namespaces/${env.namespace}`);

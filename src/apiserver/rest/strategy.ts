@@ -1,10 +1,12 @@
 import { type KubeObject, list, record } from '../object.ts';
 import type { UserInfo } from '../policy/rbac.ts';
 import type { Served } from '../resources.ts';
+import type { Engine } from './engine.ts';
+import { admitPod } from './pod-admission.ts';
 
 /** What each built-in kind does of its own when it is written (kubernetes, pkg/registry strategies). */
 interface Strategy {
-  onCreate?(object: KubeObject, user: UserInfo): void;
+  onCreate?(object: KubeObject, user: UserInfo, engine: Engine): void;
   onUpdate?(object: KubeObject, old: KubeObject, subresource: string): void;
   /** False: an update must name the version that it replaces. */
   readonly unconditionalUpdate?: boolean;
@@ -32,7 +34,8 @@ const strategies: Readonly<Record<string, Strategy>> = {
     },
   },
   pods: {
-    onCreate(object) {
+    onCreate(object, _user, engine) {
+      admitPod(engine, object);
       object.status = { phase: 'Pending', qosClass: qualityOfService(object) };
     },
     onUpdate(object, old, subresource) {
@@ -62,8 +65,8 @@ const strategies: Readonly<Record<string, Strategy>> = {
   'poddisruptionbudgets.policy': { unconditionalUpdate: false },
 };
 
-export function prepareCreate(served: Served, object: KubeObject, user: UserInfo): void {
-  strategies[served.storage]?.onCreate?.(object, user);
+export function prepareCreate(engine: Engine, served: Served, object: KubeObject, user: UserInfo): void {
+  strategies[served.storage]?.onCreate?.(object, user, engine);
 }
 
 export function prepareUpdate(

@@ -56,7 +56,7 @@ export async function createObject(
   else delete metadata.generation;
   if (hasStatus(served)) delete object.status;
   const found = decode(engine, served, object, context);
-  prepareCreate(served, object, context.user);
+  prepareCreate(engine, served, object, context.user);
   judge(engine, served, object, undefined, found);
   admit(engine, served, 'CREATE', '', object, undefined, context);
   const existing = currentForWrite(engine, served, namespace, metadata.name);
