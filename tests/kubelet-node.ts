@@ -32,6 +32,19 @@ export const nodeName = 'node-0';
 
 export async function startKubeletNode(cluster: TestCluster, probe: RunnerProbe): Promise<KubeletNode> {
   const registry = await startImageRegistry(join(cluster.dir, 'registry'));
+  try {
+    return await startWith(registry, cluster, probe);
+  } catch (error) {
+    await registry.close();
+    throw error;
+  }
+}
+
+async function startWith(
+  registry: ImageRegistry,
+  cluster: TestCluster,
+  probe: RunnerProbe,
+): Promise<KubeletNode> {
   const files = [...busyboxFiles(), ...(await curlFiles())];
   const digest: Digest = await registry.push('mirror/tools', files, {
     env: ['PATH=/bin:/usr/bin'],
@@ -119,8 +132,8 @@ export async function startKubeletNode(cluster: TestCluster, probe: RunnerProbe)
     },
     async close() {
       await stop();
-      await runner?.endAll(0);
       for (const { id } of (await runner?.list()) ?? []) await runner?.remove(id);
+      await runner?.endAll(0);
       await runner?.close();
       await registry.close();
     },

@@ -61,6 +61,29 @@ export async function openRunner(dir: string, probe: RunnerProbe): Promise<Runne
   return await openSandboxRunner({ dir: join(dir, 'sandbox'), ...probe });
 }
 
+/**
+ * Ends every container that any runner has left below `dir`, and leaves nothing mounted: for a node that was killed.
+ * Nothing is probed, so that it works where containers cannot run any more.
+ */
+export async function endContainers(dir: string, graceMs: number): Promise<void> {
+  const remembered = await readJson<{ probe: RunnerProbe }>(join(dir, rememberedName)).catch(() => undefined);
+  const known = remembered?.probe;
+  for (const storageDriver of storageDrivers) {
+    const place = join(dir, `podman-${storageDriver}`);
+    if (!existsSync(place) || absolute('podman') === undefined) continue;
+    const global = known !== undefined && 'flags' in known ? known.flags.global : [];
+    const runner = await openPodmanRunner(place, { global, create: [], storageDriver });
+    await runner.endAll(graceMs);
+    await runner.close();
+  }
+  const place = join(dir, 'sandbox');
+  if (!existsSync(place)) return;
+  const tools = { prlimit: '', setpriv: '', nsenter: '', unshare: '' };
+  const runner = await openSandboxRunner({ dir: place, mode: 'root', tools, openFilesMax: 0 });
+  await runner.endAll(graceMs);
+  await runner.close();
+}
+
 async function probeNow(dir: string, only: RunnerName | undefined): Promise<RunnerProbe> {
   const podman = only === 'sandbox' ? { reason: 'the sandbox was asked for' } : await probePodman(dir);
   if ('flags' in podman) return { runner: 'podman', flags: podman.flags };

@@ -42,12 +42,15 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
   for (const path of [containers, images, exits]) await mkdir(path, { recursive: true, mode: 0o711 });
   const ended = new Map<string, Known>();
   const starting = new Set<string>();
+  const removing = new Set<string>();
   const watchers = new Set<() => void>();
   for (const name of await readdir(images)) {
     if (name.includes('.partial')) await rm(join(images, name), { recursive: true, force: true });
   }
 
   async function look(id: string): Promise<Known | undefined> {
+    // Half removed it would look as if it had been killed.
+    if (removing.has(id)) return undefined;
     const known = ended.get(id);
     if (known !== undefined) return known;
     const directory = join(containers, id);
@@ -59,6 +62,7 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
     const exited = await readJson<Exited>(join(directory, 'exit.json'));
     if (exited !== undefined) return remember(id, { launch, exited });
     if (alive) return { launch, running };
+    if (removing.has(id)) return undefined;
     if (running === undefined) return starting.has(id) ? undefined : await abandon(id, launch);
     return await abandon(id, launch, running);
   }
@@ -209,12 +213,17 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
       const known = await look(id);
       if (known?.running !== undefined) await stop(id, 0);
       if (known !== undefined) await reclaim(known.launch);
-      ended.delete(id);
-      if (known?.launch.mode === 'user-namespace') {
-        await run('chmod', ['-R', 'u+w', '--', join(containers, id)]);
+      removing.add(id);
+      try {
+        if (known?.launch.mode === 'user-namespace') {
+          await run('chmod', ['-R', 'u+w', '--', join(containers, id)]);
+        }
+        await rm(join(containers, id), { recursive: true, force: true });
+        await rm(join(exits, id), { force: true });
+        ended.delete(id);
+      } finally {
+        removing.delete(id);
       }
-      await rm(join(containers, id), { recursive: true, force: true });
-      await rm(join(exits, id), { force: true });
     },
     async terminationMessage(id, bytesMax) {
       const known = await look(id);
