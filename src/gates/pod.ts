@@ -46,7 +46,7 @@ const fatalReasons = [
 ];
 /** What a registry says when the content is not there; trying again cannot help. */
 const goneForGood =
-  /manifest unknown|name unknown|not found: manifest|unexpected status code 404|manifest .* not found/i;
+  /manifest unknown|name unknown|has no manifest|not found: manifest|unexpected status code 404|manifest .* not found/i;
 /** What may pass: where one of several mirrors says it, another's "unknown" is not the last word. */
 const mayPass =
   /refused|time(?:d )?out|no such host|unreachable|reset by peer|\bEOF\b|too many requests|\b(?:429|50\d)\b/i;
