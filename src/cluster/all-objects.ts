@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/core.ts';
-import { apiVersionOf, type KindRef } from '../api/kinds.ts';
+import { apiVersionOf, type KindRef, type KindTable } from '../api/kinds.ts';
 import { messageOf } from '../errors/error.ts';
 import type { Change } from '../kube/cache.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
@@ -42,7 +42,7 @@ export function createAllObjects(context: ControllerContext): AllObjects {
   const synced = new Promise<void>((resolve) => {
     markSynced = resolve;
   });
-  const builtIn = new Set(Object.values(client.kinds).map((kind: KindRef) => keyOfKind(kind)));
+  const shared = new Set(sharedKinds(client.kinds).map(keyOfKind));
 
   async function refresh(): Promise<void> {
     served = await discoverKinds(client, signal);
@@ -58,8 +58,7 @@ export function createAllObjects(context: ControllerContext): AllObjects {
 
   function follow(key: string, kind: ServedKind): void {
     const stop = new AbortController();
-    // Kinds of the table are shared with the other controllers; the others end with their definition.
-    const informer = builtIn.has(key)
+    const informer = shared.has(key)
       ? informers.of(kind)
       : createInformer(client, kind, { logger, clock, signal: AbortSignal.any([signal, stop.signal]) });
     followed.set(key, { kind, informer, stop: () => stop.abort() });
@@ -119,6 +118,14 @@ export function createAllObjects(context: ControllerContext): AllObjects {
       kindHandlers.push(handler);
     },
   };
+}
+
+/** Kinds that other controllers follow too, and that never go away; the others end with their definition. */
+function sharedKinds(kinds: KindTable): readonly KindRef[] {
+  const { Namespace, Node, Pod, ConfigMap, ServiceAccount } = kinds;
+  const { Job, Deployment, PodDisruptionBudget, CustomResourceDefinition } = kinds;
+  const core = [Namespace, Node, Pod, ConfigMap, ServiceAccount];
+  return [...core, Job, Deployment, PodDisruptionBudget, CustomResourceDefinition];
 }
 
 const keyOfKind = (kind: KindRef) => `${apiVersionOf(kind)}/${kind.plural}`;

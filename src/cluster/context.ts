@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/core.ts';
 import { apiVersionOf, type KindRef } from '../api/kinds.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError, isNotFound } from '../kube/error.ts';
+import type { EventRecorder } from '../kube/events.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -54,4 +55,14 @@ export function isNamespaceEnding(error: unknown): boolean {
 export function ignoreNotFound(error: unknown): undefined {
   if (!isNotFound(error)) throw error;
   return undefined;
+}
+
+/** Milliseconds that an end waits for events that are still to be written. */
+const flushMs = 1_000;
+
+/** Lets the last events be written, for as long as an end may take. */
+export async function flushEvents(events: EventRecorder, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([events.flushed(), clock.sleep(flushMs, over.signal)]);
+  over.abort();
 }

@@ -3,7 +3,7 @@ import { keyOf, parseKey } from '../kube/cache.ts';
 import { setCondition } from '../kube/conditions.ts';
 import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
-import { apiWords, type ControllerContext, ignoreNotFound } from './context.ts';
+import { apiWords, type ControllerContext, flushEvents, ignoreNotFound } from './context.ts';
 import { type DeploymentDecision, decideDeployment, templateHash, templateHashLabel } from './deployment.ts';
 import {
   cachedPods,
@@ -86,7 +86,7 @@ export async function runDeployments(context: ControllerContext): Promise<void> 
     ],
     reconcile,
   });
-  await events.flushed();
+  await flushEvents(events, clock);
 }
 
 function isSettled(deployment: Deployment, { create, remove, status }: DeploymentDecision): boolean {

@@ -2,7 +2,7 @@ import type { Job, Pod } from '../api/core.ts';
 import { keyOf, parseKey } from '../kube/cache.ts';
 import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
-import { type ControllerContext, ignoreNotFound } from './context.ts';
+import { type ControllerContext, flushEvents, ignoreNotFound } from './context.ts';
 import { decideJob, isFinished, type JobDecision } from './job.ts';
 import {
   cachedPods,
@@ -95,7 +95,7 @@ export async function runJobs(context: ControllerContext): Promise<void> {
     ],
     reconcile,
   });
-  await events.flushed();
+  await flushEvents(events, clock);
 }
 
 /** Jobs that are going, and those of other controllers (`spec.managedBy`). */

@@ -3,7 +3,7 @@ import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createInformer } from '../kube/informer.ts';
 import { rfc3339 } from '../observe/clock.ts';
-import { type ControllerContext, ignoreNotFound } from './context.ts';
+import { type ControllerContext, flushEvents, ignoreNotFound } from './context.ts';
 import { driveOut, nodeGraceMs, signOfLife, silentConditions, taintsOf } from './node-health.ts';
 import { isReady, isTerminal } from './pod-facts.ts';
 
@@ -128,7 +128,7 @@ export async function runNodeLifecycle(context: ControllerContext): Promise<void
     ],
     reconcile,
   });
-  await events.flushed();
+  await flushEvents(events, clock);
 }
 
 /** Deletes a Pod that a taint drives out, having said so on it (kubernetes, DeletionByTaintManager). */

@@ -5,7 +5,7 @@ import { runController, watchOf } from '../kube/controller.ts';
 import { isConflict, isNotFound } from '../kube/error.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { rfc3339 } from '../observe/clock.ts';
-import { type ControllerContext, ignoreNotFound } from './context.ts';
+import { type ControllerContext, flushEvents, ignoreNotFound } from './context.ts';
 import { place } from './placement.ts';
 import { isTerminal } from './pod-facts.ts';
 
@@ -124,7 +124,7 @@ export async function runScheduler(context: ControllerContext): Promise<void> {
     ],
     reconcile,
   });
-  await events.flushed();
+  await flushEvents(events, clock);
 }
 
 function waitsForNode(pod: Pod): boolean {
