@@ -4,6 +4,7 @@ import { names } from '../src/api/names.ts';
 import type { UpdatePreflight } from '../src/api/resources.ts';
 import { runAnnotations } from '../src/gates/run-request.ts';
 import { waitFor, waitForDeletion } from '../src/kube/wait.ts';
+import type { ContentSource } from '../src/oci/source.ts';
 import { type PreflightOptions, runPreflightController } from '../src/preflight/controller.ts';
 import { testRepository } from './bundles.ts';
 import { framed } from './check-output.ts';
@@ -277,6 +278,35 @@ describe('the preflight controller, on the embedded API', () => {
       await remove('untrusted');
     };
     await running(passes, work, { trustedKeys: async () => [] });
+  });
+
+  test('media that a registry has not taken up yet are waited for; the report knows the digest then', async () => {
+    let asked = 0;
+    const content: ContentSource = {
+      ...plane.content,
+      manifest: async (repository, reference) => {
+        asked += 1;
+        return asked <= 2 ? undefined : await plane.content.manifest(repository, reference);
+      },
+    };
+    const work = async ({ until }: Parameters<Parameters<typeof running>[1]>[0]) => {
+      await create('early', { version: '1.1.0' });
+      const { status } = await until('early', (object) => object.status?.verdict === 'Passed');
+      assert.equal(status?.target?.digest, plane.releases.get('1.1.0')?.payload);
+      assert.deepEqual(status?.history, [], 'it was one run');
+      await remove('early');
+    };
+    await running(passes, work, { content });
+  });
+
+  test('a version that nobody has is told at once', async () => {
+    await running(passes, async ({ until }) => {
+      await create('nowhere', { version: '9.9.9' });
+      const { status } = await until('nowhere', (object) => object.status?.finishedAt !== undefined);
+      assert.equal(status?.verdict, 'Incomplete');
+      assert.match(status?.checks?.[0]?.message ?? '', /no bundle at hand holds the version 9\.9\.9/);
+      await remove('nowhere');
+    });
   });
 
   test('a second object for the same release joins the run in flight', async () => {

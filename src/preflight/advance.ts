@@ -1,6 +1,6 @@
 import { annotations } from '../api/names.ts';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
-import { messageOf } from '../errors/error.ts';
+import { isSluiceError, messageOf } from '../errors/error.ts';
 import { checkOutcome } from '../gates/check.ts';
 import { known } from '../gates/facts.ts';
 import { evaluateGates } from '../gates/gates.ts';
@@ -21,9 +21,11 @@ export interface Run {
   readonly object: UpdatePreflight;
   readonly clusterVersion: ClusterVersion;
   /** The release, or why it could not be verified. */
-  readonly release: { readonly found: Release } | { readonly failure: unknown };
+  readonly release: { readonly found: Release } | { readonly failure: unknown; readonly mayPass: boolean };
   readonly context: Omit<RunContext, 'target'>;
   readonly now: number;
+  /** When the run began. */
+  readonly startedAt: number;
   /** When the controller gives up on what still runs. */
   readonly deadline: number;
 }
@@ -36,16 +38,37 @@ export interface Run {
  */
 export async function advanceRun(run: Run): Promise<Row[]> {
   const { release } = run;
-  if ('failure' in release) return await builtinRows(run, undefined, undefined);
+  if ('failure' in release) {
+    const rows = await builtinRows(run, undefined, undefined);
+    return release.mayPass && isEarly(run) ? rows.map(unsettled) : rows;
+  }
   let payload: Payload;
   try {
     payload = await run.releases.payload(release.found);
   } catch (error) {
     const rows = await builtinRows(run, release.found, undefined);
-    return [...rows, unreadRow('PayloadUnreadable', messageOf(error))];
+    const unread = unreadRow('PayloadUnreadable', messageOf(error));
+    return [...rows, isContentTrouble(error) && isEarly(run) ? { ...unread, result: 'Running' } : unread];
   }
   const rows = await builtinRows(run, release.found, payload);
   return [...rows, ...(await releaseRows(run, release.found, payload))];
+}
+
+/** Milliseconds in which registries may still take up media that were attached a moment ago. */
+const contentGraceMs = 20_000;
+
+function isEarly({ now, startedAt }: Run): boolean {
+  return now - startedAt < contentGraceMs;
+}
+
+/** Whether content that could not be read may be there a moment later; a signature that is wrong stays wrong. */
+export function isContentTrouble(error: unknown): boolean {
+  return isSluiceError(error, 'NotFound', 'ContentMissing', 'Unreachable', 'Stalled', 'Timeout', 'MediaLost');
+}
+
+/** An error of a release that may still appear is not known yet. */
+function unsettled(row: Row): Row {
+  return row.name === 'ReleaseSignature' && row.result === 'Error' ? { ...row, result: 'Running' } : row;
 }
 
 async function builtinRows(

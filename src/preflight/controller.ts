@@ -6,7 +6,7 @@ import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import { digestPart, sourceOf } from '../gates/gather.ts';
 import { runIDBytes, runIDOf } from '../gates/run-request.ts';
-import { createReleases, findRelease, type Releases } from '../gates/target.ts';
+import { createReleases, findRelease, type Release, type Releases } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
@@ -16,7 +16,7 @@ import { isDigest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { advanceRun, type Run } from './advance.ts';
+import { advanceRun, isContentTrouble, type Run } from './advance.ts';
 import { dropAnsweredRequests, finalize, removeOwnRun, sweepOrphans, withFinalizer } from './cleanup.ts';
 import type { Row } from './report.ts';
 import { decideRun, timeoutMsOf } from './run.ts';
@@ -38,7 +38,7 @@ export interface PreflightOptions {
 type PreflightContext = Required<PreflightOptions> & { readonly events: EventRecorder };
 
 /** While a run is in flight it is looked at again after this long, whatever the watches tell. */
-const runningPollMs = 3000;
+const runningPollMs = 1000;
 /** Beyond a run's timeout the Jobs' own deadline must have ended it; then we do. */
 const deadlineSlackMs = 30_000;
 
@@ -156,6 +156,7 @@ function createReconciler(context: PreflightContext): Reconciler {
     const { preflightNamespace, preflightServiceAccount } = names(context.platform);
     const { status } = object;
     const timeoutMs = timeoutMsOf(object);
+    const startedAt = Date.parse(status?.startedAt ?? '');
     const now = clock.now();
     const rows = await advanceRun({
       client,
@@ -164,7 +165,8 @@ function createReconciler(context: PreflightContext): Reconciler {
       clusterVersion,
       release,
       now,
-      deadline: Date.parse(status?.startedAt ?? '') + timeoutMs + deadlineSlackMs,
+      startedAt,
+      deadline: startedAt + timeoutMs + deadlineSlackMs,
       context: {
         runID: status?.runID ?? '',
         platform: context.platform,
@@ -174,7 +176,7 @@ function createReconciler(context: PreflightContext): Reconciler {
         source: sourceOf(clusterVersion),
       },
     });
-    const verdict = await judge(context, object, rows);
+    const verdict = await judge(context, withTarget(object, release), rows);
     return verdict === 'Running' ? { requeueAfterMs: runningPollMs } : {};
   }
 
@@ -193,15 +195,17 @@ async function resolve(
   { spec }: UpdatePreflight,
 ): Promise<Run['release']> {
   const digest = digestPart(spec.image ?? '');
+  let isAtHand = false;
   try {
     const claims = await knownBundles(client);
+    isAtHand = claims.some((claim) => claim.payload === digest || claim.version === spec.version);
     const found = await findRelease(releases, claims, {
       ...(isDigest(digest) ? { digest } : {}),
       ...(spec.version === undefined ? {} : { version: spec.version }),
     });
     return { found };
   } catch (failure) {
-    return { failure };
+    return { failure, mayPass: isAtHand && isContentTrouble(failure) };
   }
 }
 
@@ -217,7 +221,7 @@ async function start(
   const runID = begin.runID ?? (await joined(context, object, begin)) ?? runIDOf(random(runIDBytes));
   const target =
     'found' in release
-      ? { version: release.found.version, image: release.found.image, digest: release.found.digest }
+      ? targetOf(release.found)
       : { ...pick(object.spec, 'version'), ...pick(object.spec, 'image') };
   const run = { runID, target, source: isDigest(source.digest) ? source : { version: source.version } };
   const status = startedStatus(object, run, clock.now());
@@ -245,6 +249,16 @@ async function joined(
       status.target?.digest === release.found.digest &&
       status.source?.digest === source,
   )?.status?.runID;
+}
+
+/** The object with the target that was found out since its run began. */
+function withTarget(object: UpdatePreflight, release: Run['release']): UpdatePreflight {
+  if ('failure' in release || object.status?.target?.digest !== undefined) return object;
+  return { ...object, status: { ...object.status, target: targetOf(release.found) } };
+}
+
+function targetOf({ version, image, digest }: Release) {
+  return { version, image, digest };
 }
 
 /** Writes the report that follows from these rows, where it differs from the one that stands. */
