@@ -130,6 +130,8 @@ export function createPodWorker(options: PodWorkerOptions): PodWorker {
     const settled = decidePod(pod, after);
     await writeStatus(fromInformer, pod, memory, after, settled);
     if (settled.ended) await confirmDeletion(pod);
+    // What came due while containers were started is done in the next round, which is at once.
+    if (settled.stop.some(({ id }) => !memory.stopping.has(id))) return after.now;
     return nextOf(after, settled, refreshAt);
   }
 

@@ -56,6 +56,7 @@ export interface Running {
   readonly supervisor: number;
   readonly supervisorStart: string;
   readonly pid: number;
+  readonly pidStart: string;
   /** uid on the host. */
   readonly uid: number;
   readonly startedAt: number;

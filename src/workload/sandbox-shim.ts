@@ -5,7 +5,6 @@
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { writeJson } from '../durable/file.ts';
@@ -14,6 +13,7 @@ import { runOrThrow } from '../process/run.ts';
 import { LogWriter } from './log-writer.ts';
 import { descendants, processes, startTime } from './processes.ts';
 import { confine, type Exited, type Launch, type Running, uidFirst, uidLast } from './sandbox-launch.ts';
+import { claimUid } from './uid-claim.ts';
 
 const memoryCheckMs = 200;
 const killRoundsMax = 50;
@@ -29,7 +29,7 @@ try {
 }
 
 async function supervise(): Promise<void> {
-  const uid = launch.mode === 'root' ? await claimUid() : (process.getuid?.() ?? 0);
+  const uid = launch.mode === 'root' ? await takeUid() : (process.getuid?.() ?? 0);
   if (launch.mode === 'root') {
     if (launch.owned.length > 0) await runOrThrow('chown', ['-Rh', `${uid}:${uid}`, '--', ...launch.owned]);
     if (launch.readable.length > 0) {
@@ -57,6 +57,7 @@ async function supervise(): Promise<void> {
     supervisor: process.pid,
     supervisorStart: startTime(process.pid) ?? '',
     pid,
+    pidStart: startTime(pid) ?? '',
     uid,
     startedAt,
   };
@@ -106,30 +107,16 @@ async function supervise(): Promise<void> {
   process.exit(0);
 }
 
-/**
- * Takes a uid that no other container of this host has: an abstract socket of its name is held as long as this
- * process lives, which the kernel grants once and gives back by itself.
- */
-async function claimUid(): Promise<number> {
+/** A uid that no other container of this host has, for as long as this process lives. */
+async function takeUid(): Promise<number> {
   const inUse = new Set(processes().map((one) => one.uid));
   const range = uidLast - uidFirst + 1;
   const first = Math.floor(Math.random() * range);
   for (let step = 0; step < range; step += 1) {
     const uid = uidFirst + ((first + step) % range);
-    if (!inUse.has(uid) && (await hold(`\0sluice-sandbox-uid-${uid}`))) return uid;
+    if (!inUse.has(uid) && (await claimUid(uid))) return uid;
   }
   throw new Error(`no free uid between ${uidFirst} and ${uidLast}`);
-}
-
-async function hold(name: string): Promise<boolean> {
-  const server = createServer((socket) => socket.destroy());
-  return await new Promise((resolve) => {
-    server.once('error', () => resolve(false));
-    server.listen({ path: name }, () => {
-      server.unref();
-      resolve(true);
-    });
-  });
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

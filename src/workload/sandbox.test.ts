@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { runnerSuite } from '../../tests/runner-suite.ts';
 import { needs } from '../../tests/tier.ts';
+import type { Digest } from '../oci/digest.ts';
 import { run } from '../process/run.ts';
-import { probeRunner } from './probe.ts';
+import { openRunner, probeRunner } from './probe.ts';
+import { processes } from './processes.ts';
 
 // This file runs twice: as root, and from there once more as a user without rights.
 const asRoot = process.getuid?.() === 0;
@@ -16,6 +26,46 @@ runnerSuite(async (dir) => {
   assert.ok('runner' in probe && probe.runner === 'sandbox', JSON.stringify(probe));
   assert.equal(probe.mode, asRoot ? 'root' : 'user-namespace');
   return probe;
+});
+
+test('a killed supervisor: what it supervised ends, and is told as killed', needs('busybox'), async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-shim-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const image: Digest = `sha256:${'a'.repeat(64)}`;
+  const place = join(dir, 'sandbox', 'images', 'a'.repeat(64));
+  mkdirSync(join(place, 'rootfs'), { recursive: true });
+  copyFileSync('/bin/busybox', join(place, 'rootfs', 'busybox'));
+  const info = { digest: image, user: '', entrypoint: [], cmd: [], env: [], workingDir: '' };
+  writeFileSync(join(place, 'image.json'), JSON.stringify(info));
+  const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
+  const id = await runner.start({
+    podUid: 'pod',
+    podName: 'pod',
+    podNamespace: 'default',
+    container: 'main',
+    attempt: 0,
+    image,
+    argv: ['/busybox', 'sh', '-c', 'while :; do /busybox sleep 0.1; done'],
+    env: [],
+    workingDir: '',
+    readOnlyRoot: false,
+    noNewPrivileges: true,
+    capabilities: { add: [], drop: [] },
+    mounts: [],
+    terminationPath: '/dev/termination-log',
+    logPath: join(dir, 'log'),
+    logBytesMax: 10_000,
+  });
+  const state = JSON.parse(readFileSync(join(dir, 'sandbox', 'containers', id, 'state.json'), 'utf8'));
+  process.kill(state.supervisor, 'SIGKILL');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const [container] = await runner.list();
+  assert.equal(container?.state.phase, 'exited');
+  assert.equal(container?.state.phase === 'exited' && container.state.exitCode, 137);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const left = processes().filter((one) => (asRoot ? one.uid === state.uid : one.pid === state.pid));
+  assert.deepEqual(left, []);
+  await runner.close();
 });
 
 if (asRoot) {

@@ -9,7 +9,7 @@ import { createRegistryClient } from '../oci/client.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
 import { unpackImage } from '../oci/unpack.ts';
 import { run } from '../process/run.ts';
-import { descendants, processes, startTime } from './processes.ts';
+import { descendants, type Process, processes, startTime } from './processes.ts';
 import type { ImageInfo, Runner, RunnerContainer } from './runner.ts';
 import { readHead } from './safe-file.ts';
 import {
@@ -22,6 +22,7 @@ import {
 } from './sandbox-launch.ts';
 import { hasNoLinks, prepareRoot, reclaim, refreshCopies } from './sandbox-root.ts';
 import { startShim } from './sandbox-start.ts';
+import { claimUid } from './uid-claim.ts';
 
 const exitPollMs = 25;
 /** Between SIGKILL and the supervisor's record of the exit. */
@@ -75,13 +76,7 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
   /** The supervisor was killed, or the host was started anew: what it left is ended, and recorded as killed. */
   async function abandon(id: string, launch: Launch, running?: Running): Promise<Known> {
     if (running !== undefined) {
-      const all = processes();
-      const left =
-        launch.mode === 'root' ? all.filter((one) => one.uid === running.uid) : descendants(all, running.pid);
-      for (const one of left) {
-        if (launch.mode === 'user-namespace' && one.uid !== running.uid) continue;
-        signal(one.pid, 'SIGKILL');
-      }
+      for (const { pid } of await leftOf(launch, running)) signal(pid, 'SIGKILL');
     }
     const now = Date.now();
     const exited: Exited = {
@@ -269,6 +264,21 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
       for (const close of [...watchers]) close();
     },
   };
+}
+
+/** Processes that a killed supervisor has left. A uid or pid may have gone to others since. */
+async function leftOf(launch: Launch, running: Running): Promise<Process[]> {
+  if (launch.mode === 'user-namespace') {
+    const same = startTime(running.pid) === running.pidStart;
+    return same ? descendants(processes(), running.pid) : [];
+  }
+  const claim = await claimUid(running.uid);
+  if (claim === undefined) return [];
+  try {
+    return processes().filter((one) => one.uid === running.uid);
+  } finally {
+    claim.close();
+  }
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
