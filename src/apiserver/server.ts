@@ -8,6 +8,7 @@ import { createAccess, createTokens, tokenIssuer } from './access.ts';
 import { createPolicies } from './admission-source.ts';
 import { ensureBootstrap } from './bootstrap.ts';
 import { Definitions } from './definitions.ts';
+import { withoutEscalation } from './escalation.ts';
 import { createGatekeeper } from './gatekeeper.ts';
 import { createHandler } from './http/handler.ts';
 import { createKubeletClient } from './http/log.ts';
@@ -90,7 +91,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   await definitions.settled();
   const authorizer = createAccess(engine);
   // From here on: what the server itself makes sure of comes before any policy.
-  policies = createPolicies(engine, authorizer);
+  policies = withoutEscalation(engine, authorizer, createPolicies(engine, authorizer));
   const open = new Set<ServerResponse>();
   const kubelets = createKubeletClient(options.kubeletClient);
   const keyPem = options.serviceAccountKeyPem;

@@ -246,4 +246,61 @@ export const accessCases: readonly ContractCase[] = [
       for (const name of [parent, part]) await env.request('DELETE', `${rbac}/clusterroles/${name}`);
     },
   },
+  {
+    name: 'nobody grants rights that they do not have',
+    async run(env) {
+      const { token } = await account(env, 'granter');
+      const write = ['create', 'update'];
+      await allow(env, 'granter', [
+        { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: write },
+        { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+      ]);
+      const base = `${rbac}/namespaces/${env.namespace}`;
+      const role = (name: string, resource: string) =>
+        env.anonymous('POST', `${base}/roles`, {
+          ...bearer(token),
+          body: { metadata: { name }, rules: [{ apiGroups: [''], resources: [resource], verbs: ['get'] }] },
+        });
+      await eventually(async () => (await role('fine', 'pods')).status !== 403);
+      const refused = await role('greedy', 'secrets');
+      assertFailure(
+        refused,
+        403,
+        'Forbidden',
+        /is attempting to grant RBAC permissions not currently held:\n/,
+      );
+      assert.match(refused.body.message, /\{APIGroups:\[""\], Resources:\["secrets"\], Verbs:\["get"\]\}/);
+      const bound = await env.anonymous('POST', `${base}/rolebindings`, {
+        ...bearer(token),
+        body: {
+          metadata: { name: 'greedy' },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+          subjects: [{ kind: 'ServiceAccount', name: 'granter', namespace: env.namespace }],
+        },
+      });
+      assertFailure(bound, 403, 'Forbidden', /not currently held/);
+    },
+  },
+  {
+    name: 'who may escalate and bind grants what they like',
+    async run(env) {
+      const { token } = await account(env, 'trusted');
+      await allow(env, 'trusted', [
+        {
+          apiGroups: ['rbac.authorization.k8s.io'],
+          resources: ['roles', 'rolebindings', 'clusterroles'],
+          verbs: ['create', 'escalate', 'bind'],
+        },
+      ]);
+      const base = `${rbac}/namespaces/${env.namespace}`;
+      const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }];
+      await eventually(async () => {
+        const answer = await env.anonymous('POST', `${base}/roles`, {
+          ...bearer(token),
+          body: { metadata: { name: env.unique('wide') }, rules },
+        });
+        return answer.status === 201;
+      });
+    },
+  },
 ];
