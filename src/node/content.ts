@@ -275,13 +275,20 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     }
   }
 
+  let publishing: Promise<void> = Promise.resolve();
+  /** One write at a time; a failed one is logged and made good by the next. */
+  function publish(): Promise<void> {
+    publishing = publishing
+      .then(() => publisher.publish(state(), clock.now()))
+      .catch((error: unknown) => {
+        if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'status cannot be written yet');
+      });
+    return publishing;
+  }
+
   async function publishLoop(): Promise<void> {
     while (!signal.aborted) {
-      try {
-        await publisher.publish(state(), clock.now());
-      } catch (error) {
-        if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'status cannot be written yet');
-      }
+      await publish();
       await clock.sleep(publishMs, signal);
       await publishBell.wait(refreshMs);
     }
@@ -292,7 +299,13 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     copier.forgive();
     await writeTrees();
     bell.ring();
-    publishBell.ring();
+    // Who attaches goes on at once with what is on the media: the node's registry and the cluster know it by then.
+    if (options.watchRegistry !== false) {
+      await registry.untilServed(
+        attachment.bundles.flatMap((each) => (each.state === 'Verified' ? each.bundle.digest : [])),
+      );
+    }
+    await publish();
     return attachment;
   }
 

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { bundleRepository } from '../bundle/document.ts';
 import { writeDurable, writeJson } from '../durable/file.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
+import type { Digest } from '../oci/digest.ts';
 import { pingRegistry } from '../release/content.ts';
 import { registryHtpasswd } from '../release/credentials.ts';
 import type { TreeEntry } from './trees.ts';
@@ -12,6 +14,8 @@ export interface RegistrySide {
   writeTrees(entries: readonly TreeEntry[]): Promise<void>;
   /** False while the cluster has no password yet. */
   writePasswords(): Promise<boolean>;
+  /** Resolves when the registry serves these bundles, or after a while: then others see them a little later. */
+  untilServed(bundles: readonly Digest[]): Promise<void>;
   /** Asks the registry now and then how it is, until the signal aborts. */
   watch(): Promise<void>;
   /** Why it does not answer; undefined where it does. */
@@ -20,6 +24,9 @@ export interface RegistrySide {
 
 /** A registry that misses this many looks in a row is said to be down. */
 const missesMax = 2;
+/** A registry reads its list of trees again within a second; one that is down must not hold an attach. */
+const servedMsMax = 5_000;
+const servedPollMs = 100;
 const wellMs = 10_000;
 const unwellMs = 2_000;
 
@@ -51,6 +58,14 @@ export function createRegistrySide(options: {
       passwords = lines;
       return true;
     },
+    async untilServed(bundles) {
+      const end = clock.now() + servedMsMax;
+      for (const digest of bundles) {
+        const url = `https://${options.host}/v2/${bundleRepository}/manifests/${digest}`;
+        while (!(await isServed(options.http, url)) && clock.now() < end)
+          await clock.sleep(servedPollMs, signal);
+      }
+    },
     async watch() {
       let misses = 0;
       while (!signal.aborted) {
@@ -64,4 +79,14 @@ export function createRegistrySide(options: {
     },
     down: () => down,
   };
+}
+
+async function isServed(http: HttpClient, url: string): Promise<boolean> {
+  try {
+    const answer = await http.request({ method: 'HEAD', url, signal: AbortSignal.timeout(servedMsMax) });
+    await answer.discard();
+    return answer.status === 200;
+  } catch {
+    return false;
+  }
 }
