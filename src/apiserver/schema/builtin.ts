@@ -57,6 +57,9 @@ function adapted(raw: JsonValue, isSchema = true): JsonValue {
     out[name] = adapted(value, name !== 'properties');
   }
   if (!isSchema || referenceOf(raw) !== undefined) return out;
+  // What Go could not read into its type; custom kinds are not held to that.
+  if (raw.format === 'int32') Object.assign(out, { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
+  if (raw.format === 'byte') out.format = 'base64';
   const isOpen =
     raw.properties === undefined && raw.additionalProperties === undefined && raw.items === undefined;
   if (isOpen && (raw.type === undefined || raw.type === 'object')) {

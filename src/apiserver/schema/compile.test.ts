@@ -147,11 +147,6 @@ test('values are judged in the words of the real server', async (t) => {
       ['spec: Invalid value: 1: spec in body should be less than 1'],
     ],
     [{ ...integer, multipleOf: 3 }, 4, ['spec: Invalid value: 4: spec in body should be a multiple of 3']],
-    [
-      { ...integer, format: 'int32' },
-      2 ** 31,
-      ['spec: Invalid value: 2147483648: spec in body must be of type int32'],
-    ],
     [{ 'x-kubernetes-int-or-string': true }, '10%', []],
     [{ 'x-kubernetes-int-or-string': true }, 10, []],
     [
@@ -221,7 +216,7 @@ test('values are judged in the words of the real server', async (t) => {
       { a: 2 },
       [
         'spec.a: Invalid value: 2: spec.a in body should be greater than or equal to 3',
-        '<nil>: Invalid value: "": "spec" must validate all the schemas (allOf)',
+        '<nil>: Invalid value: "": "spec" must validate all the schemas (allOf). None validated',
       ],
     ],
   ];
@@ -368,7 +363,7 @@ test('recursive definitions', () => {
   assert.deepEqual(schema.unknownFields(given), ['spec.next.nope']);
   assert.deepEqual(
     schema.validate(given).map((error) => error.field),
-    ['spec.next.next.value', ''],
+    ['spec.next.next.value'],
   );
   let deep: JsonObject = { value: 1 };
   for (let depth = 0; depth < 10_000; depth++) deep = { next: deep };

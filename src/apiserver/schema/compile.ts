@@ -1,4 +1,5 @@
-import { applyDefaults } from './defaults.ts';
+import { applyDefaults, dropForbiddenNulls } from './defaults.ts';
+import { embeddedErrors, hasEmbedded } from './embedded.ts';
 import { type FieldError, type FieldErrorType, invalid } from './field-error.ts';
 import type { JsonObject } from './json.ts';
 import { compileNodes, type SchemaNode } from './node.ts';
@@ -28,30 +29,40 @@ export interface CompileOptions {
 
 /** Errors after which rules are not evaluated: they could not rely on what they read. */
 const blocking = new Set<FieldErrorType>([
+  'FieldValueNotSupported',
   'FieldValueRequired',
   'FieldValueTooLong',
   'FieldValueTooMany',
   'FieldValueTypeInvalid',
 ]);
 
+const unchecked =
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+
+/** The field of an error that is about the object as a whole: how Go prints a path that is none. */
+const wholeObject = '<nil>';
+
 /** Makes a schema ready; never throws, see `problems`. */
 export function compileSchema(openAPIV3Schema: JsonObject, options: CompileOptions = {}): CompiledSchema {
   const { root, problems } = compileNodes(openAPIV3Schema, options.resolve);
   const rules = compileRules(root);
+  const embeds = hasEmbedded(root);
   return {
     root,
     problems: [...problems, ...rules.problems],
     prune: (object) => pruneUnknown(object, root),
-    default: (object) => applyDefaults(object, root),
+    default: (object) => {
+      applyDefaults(object, root);
+      dropForbiddenNulls(object, root);
+    },
     unknownFields: (object) => listUnknown(object, root),
     validate: (object, oldObject) => {
       const errors = validateValues(object, root, oldObject);
-      if (!errors.some((error) => blocking.has(error.type))) {
-        return [...errors, ...rules.validate(object, oldObject)];
-      }
-      const unchecked =
-        'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
-      return [...errors, invalid('', null, unchecked)];
+      if (embeds) errors.push(...embeddedErrors(object, root));
+      const isBlocked = errors.some((error) => blocking.has(error.type));
+      if (!isBlocked) errors.push(...rules.validate(object, oldObject));
+      else if (!rules.isEmpty) errors.push(invalid('', null, unchecked));
+      return errors.map((error) => (error.field === '' ? { ...error, field: wholeObject } : error));
     },
   };
 }

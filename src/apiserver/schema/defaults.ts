@@ -38,3 +38,20 @@ function isMissing(value: JsonValue, node: SchemaNode): boolean {
 function setDefault(object: JsonObject, name: string, node: SchemaNode): void {
   object[name] = structuredClone(node.default as JsonValue);
 }
+
+/** Drops null where a field may not be null and has no default, in place; items of lists stay as they are. */
+export function dropForbiddenNulls(value: JsonValue, node: SchemaNode, depth = 0): void {
+  if (depth > objectDepthMax) return;
+  if (Array.isArray(value)) {
+    if (node.items !== undefined) for (const item of value) dropForbiddenNulls(item, node.items, depth + 1);
+    return;
+  }
+  if (!isObject(value)) return;
+  for (const name of Object.keys(value)) {
+    const property =
+      node.properties.get(name) ?? (typeof node.additional === 'object' ? node.additional : undefined);
+    if (property === undefined) continue;
+    if (value[name] === null && !property.nullable) delete value[name];
+    else dropForbiddenNulls(value[name] as JsonValue, property, depth + 1);
+  }
+}

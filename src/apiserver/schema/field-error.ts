@@ -60,7 +60,7 @@ function render(value: JsonValue | undefined): string {
 
 /** One error as people read it: `spec.replicas: Invalid value: -1: must be …`. */
 export function errorText(error: FieldError): string {
-  return `${error.field === '' ? '<nil>' : error.field}: ${errorBody(error)}`;
+  return `${error.field}: ${errorBody(error)}`;
 }
 
 /** All errors in one text, as apimachinery's Aggregate: one alone, several in brackets, repeats once. */

@@ -34,6 +34,7 @@ const reasons: Record<string, FieldErrorType> = {
 const messageUnitsMax = 5 * 1024;
 
 export interface RuleSet {
+  readonly isEmpty: boolean;
   /** Rules that do not compile, by their place in the schema. */
   readonly problems: readonly FieldError[];
   /** What the rules say of an object; transition rules only where there is an old one. */
@@ -71,6 +72,7 @@ export function compileRules(root: SchemaNode): RuleSet {
   const isEmpty = !visit(root, true);
 
   return {
+    isEmpty,
     problems,
     validate: (object, oldObject) => {
       if (isEmpty) return [];

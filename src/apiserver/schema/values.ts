@@ -52,10 +52,7 @@ function walk(
   if (old !== undefined && equalJson(value, old)) return;
   if (value === null && node.nullable) return;
   const problem = typeProblem(value, node, path);
-  if (problem !== undefined) {
-    errors.push(problem);
-    return;
-  }
+  if (problem !== undefined) errors.push(problem);
   errors.push(...scalarProblems(value, node, path));
   for (const nested of compositionProblems(value, node, path, depth)) errors.push(nested);
   if (Array.isArray(value)) walkList(value, old, node, path, depth, errors);
@@ -70,12 +67,14 @@ function walkList(
   depth: number,
   errors: FieldError[],
 ): void {
-  errors.push(...listProblems(list, node, path));
+  errors.push(...lengthProblems(list, node, path));
   const { items } = node;
-  if (items === undefined) return;
-  list.forEach((item, at) => {
-    walk(item, correlated(item, old, node), items, items.embedded, indexPath(path, at), depth + 1, errors);
-  });
+  if (items !== undefined) {
+    list.forEach((item, at) => {
+      walk(item, correlated(item, old, node), items, items.embedded, indexPath(path, at), depth + 1, errors);
+    });
+  }
+  errors.push(...identityProblems(list, node, path));
 }
 
 function walkObject(
@@ -222,18 +221,17 @@ function* numberProblems(value: number, node: SchemaNode, path: string): Generat
   ) {
     yield invalid(path, value, `${bodyPath(path)} should be a multiple of ${multipleOf}`);
   }
-  const bits = node.format === 'int32' ? 31 : undefined;
-  if (bits !== undefined && (value > 2 ** bits - 1 || value < -(2 ** bits))) {
-    yield invalid(path, value, `${bodyPath(path)} must be of type int32`);
-  }
 }
 
-function* listProblems(list: JsonValue[], node: SchemaNode, path: string): Generator<FieldError> {
+function* lengthProblems(list: JsonValue[], node: SchemaNode, path: string): Generator<FieldError> {
   const { minItems, maxItems } = node.limits;
   if (maxItems !== undefined && list.length > maxItems) yield tooMany(path, list.length, maxItems);
   if (minItems !== undefined && list.length < minItems) {
     yield invalid(path, list.length, `${bodyPath(path)} should have at least ${minItems} items`);
   }
+}
+
+function* identityProblems(list: JsonValue[], node: SchemaNode, path: string): Generator<FieldError> {
   if (node.uniqueItems && repeats(list, canonical).length > 0) {
     yield invalid(path, '', `${bodyPath(path)} shouldn't contain duplicates`);
   }
@@ -241,6 +239,11 @@ function* listProblems(list: JsonValue[], node: SchemaNode, path: string): Gener
     for (const at of repeats(list, canonical)) yield duplicate(indexPath(path, at), list[at] as JsonValue);
   }
   if (node.listType === 'map') {
+    const other = list.findIndex((item) => !isObject(item));
+    if (other >= 0) {
+      yield invalid(indexPath(path, other), list[other], 'must be an object for an array of list-type map');
+      return;
+    }
     const keysOf = (item: JsonValue): JsonObject =>
       Object.fromEntries(
         node.listKeys.map((key) => [key, isObject(item) ? (keyValue(item, key, node) ?? null) : null]),
@@ -276,8 +279,13 @@ function compositionProblems(value: JsonValue, node: SchemaNode, path: string, d
     return found;
   };
   const whole = (text: string) => invalid('', '', `${JSON.stringify(path)} must ${text}`);
-  for (const part of node.allOf) errors.push(...problemsOf(part));
-  if (node.allOf.length > 0 && errors.length > 0) errors.push(whole('validate all the schemas (allOf)'));
+  const parts = node.allOf.map(problemsOf);
+  const failed = parts.filter((found) => found.length > 0);
+  errors.push(...failed.flat());
+  if (failed.length > 0) {
+    const none = failed.length === parts.length ? '. None validated' : '';
+    errors.push(whole(`validate all the schemas (allOf)${none}`));
+  }
   if (node.anyOf.length > 0) {
     const tried = node.anyOf.map(problemsOf);
     if (tried.every((found) => found.length > 0)) {
