@@ -235,7 +235,7 @@ async function mend(demo: Demo, client: KubeClient, kubectl: boolean): Promise<v
 async function copy(demo: Demo, client: KubeClient): Promise<void> {
   const { teller, shell } = demo;
   teller.heading(`${to} is copied to all three nodes`);
-  await shell.sluice(['release', 'add', to, '--wait']);
+  await shell.sluice(['release', 'add', to]);
   const updates = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
   const bytesCopied = updates.items
     .flatMap((node) => node.status?.copies ?? [])
@@ -291,9 +291,10 @@ async function following(
   const end = Date.now() + updateMs;
   const shown = new Map<string, string>();
   const show = (label: string, text: string) => {
-    if (shown.get(label) === text) return;
-    shown.set(label, text);
-    demo.teller.say(`${label.padEnd(9)} ${text}`);
+    const short = text.replaceAll(`${root}/`, '');
+    if (shown.get(label) === short) return;
+    shown.set(label, short);
+    demo.teller.say(`${label.padEnd(9)} ${short}`);
   };
   for (;;) {
     demo.signal.throwIfAborted();
@@ -303,7 +304,8 @@ async function following(
       names('standalone').clusterVersion,
     );
     const progressing = version.status?.conditions?.find(({ type }) => type === 'Progressing');
-    show('update', progressing?.message ?? '');
+    // What it waits for is told by the nodes themselves, a line below.
+    show('update', (progressing?.message ?? '').replace(/, waiting on node .*/, ''));
     for (const { metadata, status } of items) {
       const boot = status?.bootID?.slice(0, 8) ?? '';
       const hold = status?.holds?.[0];

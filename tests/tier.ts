@@ -98,3 +98,9 @@ function onPath(program: string): boolean {
     }
   });
 }
+
+/** `./test tiers`: what CI may require of this host. */
+if (import.meta.main) {
+  const tiers: readonly Need[] = ['containers', 'docker-registry', 'go', 'kubectl', 'skopeo', 'xorriso'];
+  process.stdout.write(`${tiers.filter((tier) => missing(tier) === undefined).join(',')}\n`);
+}

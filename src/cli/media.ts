@@ -87,10 +87,9 @@ function show(answer: AttachmentAnswer): void {
       continue;
     }
     const by = `signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`;
-    print(`${bundle.name}\t${bundle.version}\t${bundle.bundleDigest}`);
     note(`  ${paint('green', 'verified', process.stderr)} ${bundle.name}, ${by}`);
     note(
-      `  next: sluice preflight run --to ${bundle.version}, then sluice release add ${bundle.version} --wait`,
+      `  next: sluice upgrade --to ${bundle.version} --dry-run, then sluice release add ${bundle.version}`,
     );
   }
 }

@@ -17,8 +17,9 @@ export function command(): Command {
     .action(run('list'));
   withConnection(root.command('add').description('Copy a release to every control-plane node'))
     .argument('<release>', "a bundle's name, or a version that is at hand")
-    .option('--wait', 'show the progress of every node until all hold it')
-    .option('--timeout <duration>', 'with --wait: give up after this long (90m, 2h)')
+    .option('--wait', 'show the progress of every node until all hold it (the default)', true)
+    .option('--no-wait', 'only ask for it')
+    .option('--timeout <duration>', 'give up waiting after this long (90m, 2h)')
     .action(run('add'));
   withConnection(root.command('rm').description('Free the space of a release that nothing uses'))
     .argument('<release>', "a bundle's name, or a version")
@@ -38,7 +39,7 @@ The same by hand: kubectl edit internalreleaseimage cluster
 
 Examples:
   sluice release ls
-  sluice release add 1.1.0 --wait
+  sluice release add 1.1.0
   sluice release status 1.1.0
   sluice release rm 1.0.0 --dry-run`,
   );

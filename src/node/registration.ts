@@ -65,17 +65,15 @@ export async function registerNode(options: RegistrationOptions): Promise<void> 
 export async function keepNode(options: RegistrationOptions): Promise<void> {
   const { logger, clock, signal } = options;
   let statusAt = clock.now();
-  let said = readyWords(options);
   while (!signal.aborted) {
     await clock.sleep(renewMs, signal);
     if (signal.aborted) return;
     try {
       await renewLease(options);
-      const words = readyWords(options);
-      if (words === said && clock.now() - statusAt < statusMs) continue;
+      // Others write the condition too: a node that was silent for a while is marked Unknown until it says more.
+      if ((await isShown(options)) && clock.now() - statusAt < statusMs) continue;
       await ensureObjects(options);
       await writeStatus(options);
-      said = words;
       statusAt = clock.now();
     } catch (error) {
       if (isNotFound(error)) await registerNode(options);
@@ -127,8 +125,12 @@ function nodeLabels({ nodeName, nodeInfo }: RegistrationOptions): Record<string,
   };
 }
 
-function readyWords(options: RegistrationOptions): string {
-  return JSON.stringify(readyOf(options));
+/** Whether the Node shows what this node says of itself. Errors: ApiError (NotFound). */
+async function isShown(options: RegistrationOptions): Promise<boolean> {
+  const { ready, reason } = readyOf(options);
+  const node = await options.client.get(options.client.kinds.Node, options.nodeName);
+  const shown = node.status?.conditions?.find((each) => each.type === 'Ready');
+  return shown?.status === (ready ? 'True' : 'False') && shown.reason === reason;
 }
 
 function readyOf(options: RegistrationOptions): { ready: boolean; reason: string; message: string } {
