@@ -23,7 +23,11 @@ test('every room says what it is for and what it may import', () => {
   for (const room of rooms) {
     const path = join(repository, 'src', room, 'README.md');
     assert.ok(existsSync(path), `src/${room} has no README.md`);
-    assert.match(readFileSync(path, 'utf8'), /May import:/i, `src/${room}/README.md does not say what it may import`);
+    assert.match(
+      readFileSync(path, 'utf8'),
+      /May import:/i,
+      `src/${room}/README.md does not say what it may import`,
+    );
   }
 });
 
@@ -62,7 +66,10 @@ test('files can be held in mind', () => {
 test('docs/errors.md and the table of errors are equal', () => {
   const page = readFileSync(join(repository, 'docs', 'errors.md'), 'utf8');
   const rows = new Map(
-    [...page.matchAll(/^\| `(\w+)` \| (\d) \| (\d+) \| (.*?) \| (.*?) \|$/gm)].map((match) => [match[1], match.slice(2)]),
+    [...page.matchAll(/^\| `(\w+)` \| (\d) \| (\d+) \| (.*?) \| (.*?) \|$/gm)].map((match) => [
+      match[1],
+      match.slice(2),
+    ]),
   );
   const wanted = Object.entries(errorTable).map(([code, row]) => [
     code,
