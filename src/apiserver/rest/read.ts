@@ -57,11 +57,11 @@ export function readObjects(engine: Engine, served: Served, namespace: string): 
 export function listObjects(engine: Engine, served: Served, namespace: string, query: ListQuery): ListPage {
   const selector = parseSelector(query.labelSelector, query.fieldSelector, served.selectableFields);
   const prefix = prefixOf(served, namespace);
-  const { revision, after } = startOf(engine, prefix, query);
+  const { revision, after, remaining } = startOf(engine, prefix, query);
   const base = rangeOf(served, namespace, query.fieldSelector);
   const range = after === undefined ? base : { ...base, after };
   const limit = query.limit ?? 0;
-  if (selector === everything) return pageOfAll(engine, served, range, revision, limit, prefix);
+  if (selector === everything) return pageOfAll(engine, served, range, revision, limit, prefix, remaining);
   return pageOfSome(engine, served, range, revision, limit, prefix, selector);
 }
 
@@ -72,18 +72,21 @@ function pageOfAll(
   revision: number,
   limit: number,
   prefix: string,
+  known: number | undefined,
 ): ListPage {
   const rows = engine.store.list(range, revision, limit > 0 ? limit + 1 : -1);
   const more = limit > 0 && rows.length > limit;
   if (more) rows.pop();
   const items = rows.map(([, json]) => servedJson(served, json));
   if (!more) return { items, revision };
-  const last = lastKey(rows);
+  // The number is of the first page's moment: what continues the list counts down from it.
+  const total = known ?? (revision === engine.store.revision ? engine.store.count(prefix) : undefined);
+  const remaining = total === undefined ? undefined : Math.max(0, total - rows.length);
   return {
     items,
     revision,
-    continue: encodeContinue(revision, last, prefix),
-    remaining: engine.store.count({ ...range, after: last }, revision),
+    continue: encodeContinue(revision, lastKey(rows), prefix, remaining),
+    ...(remaining === undefined ? {} : { remaining }),
   };
 }
 
@@ -128,8 +131,15 @@ export function rangeOf(served: Served, namespace: string, fieldSelector: string
   return { from: key, to: `${key}\u0000` };
 }
 
+interface Start {
+  readonly revision: number;
+  readonly after?: string;
+  /** How many were still to come, where the first page counted them. */
+  readonly remaining?: number | undefined;
+}
+
 /** At which revision a list is read, and after which key it goes on (apimachinery, resource versions). */
-function startOf(engine: Engine, prefix: string, query: ListQuery): { revision: number; after?: string } {
+function startOf(engine: Engine, prefix: string, query: ListQuery): Start {
   if (query.continue !== undefined && query.continue !== '') {
     if (query.resourceVersion !== undefined && !['', '0'].includes(query.resourceVersion)) {
       throw badRequest('specifying resource version is not allowed when using continue');
@@ -176,20 +186,20 @@ export function tooLargeVersion(asked: number, current: number): StatusError {
   });
 }
 
-function encodeContinue(revision: number, lastKey: string, prefix: string): string {
+function encodeContinue(revision: number, lastKey: string, prefix: string, remaining?: number): string {
   const start = lastKey.slice(prefix.length);
-  const token = JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start });
+  const token = JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start, n: remaining });
   return Buffer.from(token).toString('base64url');
 }
 
-function decodeContinue(engine: Engine, token: string, prefix: string): { revision: number; after: string } {
+function decodeContinue(engine: Engine, token: string, prefix: string): Start {
   let parsed: Record<string, unknown>;
   try {
     parsed = record(JSON.parse(Buffer.from(token, 'base64url').toString('utf8')));
   } catch {
     throw badRequest('continue key is not valid: illegal base64 or JSON');
   }
-  const { v, rv, start } = parsed;
+  const { v, rv, start, n } = parsed;
   if (v !== 'meta.k8s.io/v1' || !Number.isSafeInteger(rv) || typeof start !== 'string' || start === '') {
     throw badRequest('continue key is not valid: incorrect encoded version or start key');
   }
@@ -201,5 +211,9 @@ function decodeContinue(engine: Engine, token: string, prefix: string): { revisi
         'You can start a new list without the continue parameter.',
     );
   }
-  return { revision, after: `${prefix}${start}` };
+  return {
+    revision,
+    after: `${prefix}${start}`,
+    remaining: Number.isSafeInteger(n) ? (n as number) : undefined,
+  };
 }

@@ -29,6 +29,9 @@ const cacheKiB = 8 * 1024;
 /** Rows that one compaction step looks at, so that requests wait for none of them for long. */
 const compactionRowsMax = 2_000;
 
+/** Prefixes whose number of keys is kept. */
+const countsMax = 64;
+
 /**
  * The one append-only table behind the API: every write is a row with the next revision, what is current is the
  * last row of a key. Writes of one turn of the event loop share a transaction and its fsync; `committed` resolves
@@ -48,6 +51,7 @@ export class RevisionStore {
   #committedRevision: number;
   #compacted: number;
   #batch: Batch | undefined;
+  readonly #counts = new Map<string, number>();
   #broken: Error | undefined;
   readonly #listeners = new Set<(changes: readonly Change[]) => void>();
 
@@ -116,10 +120,26 @@ export class RevisionStore {
     return this.#list.all(from, range.to, at, limit) as unknown as ListedRow[];
   }
 
-  /** How many keys of a range existed at a revision. */
-  count(range: KeyRange, at: number): number {
-    const from = range.after === undefined ? range.from : `${range.after}\u0000`;
-    return Number((this.#count.get(from, range.to, at) as { n: number }).n);
+  /** How many keys with a prefix exist now. Counted once, then kept up with each commit. */
+  count(prefix: string): number {
+    let count = this.#counts.get(prefix);
+    if (count === undefined) {
+      const { from, to } = prefixRange(prefix);
+      count = Number((this.#count.get(from, to, this.#committedRevision) as { n: number }).n);
+      if (this.#counts.size >= countsMax) this.#counts.clear();
+      this.#counts.set(prefix, count);
+    }
+    return count;
+  }
+
+  #countChanges(changes: readonly Change[]): void {
+    for (const [prefix, count] of this.#counts) {
+      let moved = 0;
+      for (const { key, before, deleted } of changes) {
+        if (key.startsWith(prefix)) moved += (deleted ? 0 : 1) - (before === undefined ? 0 : 1);
+      }
+      if (moved !== 0) this.#counts.set(prefix, count + moved);
+    }
   }
 
   /**
@@ -204,6 +224,7 @@ export class RevisionStore {
       return;
     }
     this.#committedRevision = this.#lastRevision;
+    this.#countChanges(batch.changes);
     batch.resolve();
     for (const listener of this.#listeners) listener(batch.changes);
   }
@@ -340,6 +361,6 @@ const newestSql = `FROM revision AS r INDEXED BY revision_by_key
 const listSql = `SELECT r.key, r.value, r.revision ${newestSql} ORDER BY r.key LIMIT ?4`;
 const countSql = `SELECT COUNT(*) AS n ${newestSql}`;
 const compactSql = `DELETE FROM revision WHERE revision IN (
-  SELECT o.revision FROM revision AS o WHERE o.revision <= ? AND (o.deleted = 1 OR EXISTS (
+  SELECT o.revision FROM revision AS o INDEXED BY revision_by_key WHERE o.revision <= ? AND (o.deleted = 1 OR EXISTS (
     SELECT 1 FROM revision AS n WHERE n.key = o.key AND n.revision > o.revision AND n.revision <= ?))
   LIMIT ?)`;
