@@ -87,7 +87,7 @@ test('each row names the culprit, since when, and in whose words', () => {
 test('the next step is told, with the words to type; what was not checked is counted, and listed when asked', () => {
   const view = reportView(blocked, now);
   assert.deepEqual(view.next, [
-    '1 components ship no check (-o wide lists them).',
+    '1 component ships no check (-o wide lists them).',
     'DualStackIncompatible: Choose one family.',
     'Then look again, or accept what you know to be harmless: --accept DualStackIncompatible',
   ]);

@@ -110,7 +110,10 @@ function summaryOf(row: Row): string {
 
 function nextOf({ status }: UpdatePreflight, checks: readonly Row[], hidden: number): string[] {
   const lines: string[] = [];
-  if (hidden > 0) lines.push(`${hidden} components ship no check (-o wide lists them).`);
+  if (hidden > 0)
+    lines.push(
+      `${hidden} ${hidden === 1 ? 'component ships' : 'components ship'} no check (-o wide lists them).`,
+    );
   const blocking = checks.filter(isBlocking);
   for (const row of checks) {
     const isOpen = (row.result === 'Risk' || row.result === 'Error') && row.accepted !== true;

@@ -21,7 +21,7 @@ function whole(
   controlPlane: readonly NodeFact[],
 ): Finding[] {
   if (!content.known || !target.verified) return [];
-  const { available, mountedOn } = content.value;
+  const { asked, available, mountedOn } = content.value;
   const lacking = controlPlane.filter((node) => node.bundles?.includes(bundle.digest) !== true);
   const holds = controlPlane.length - lacking.length;
   if (lacking.length === 0 && available?.status === 'True') {
@@ -36,11 +36,10 @@ function whole(
   const message =
     lacking.length > 0
       ? `${bundle.name} is whole on ${holds} of ${controlPlane.length} control-plane nodes; lacking: ${lacking.map((node) => node.name).join(', ')}`
-      : `${bundle.name} is not reported available: ${available === undefined ? 'the release was not added' : available.message}`;
-  const next =
-    available === undefined
-      ? `Copy it: sluice release add ${target.version}.`
-      : 'Wait for the copies: sluice release status.';
+      : `${bundle.name} is not reported available: ${available === undefined ? 'nothing tells of it' : available.message}`;
+  const next = asked
+    ? 'Wait for the copies: sluice release status.'
+    : `Copy it: sluice release add ${target.version}.`;
   const ahead = purpose === 'preflight' && (mountedOn.length > 0 || holds > 0);
   return [
     {

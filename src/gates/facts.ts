@@ -65,7 +65,9 @@ export interface NodeFact {
 }
 
 export interface ContentFact {
-  /** The Available condition of the release in InternalReleaseImage; absent where the release is not in it. */
+  /** Whether InternalReleaseImage's spec asks for it. */
+  readonly asked: boolean;
+  /** The Available condition of the release in InternalReleaseImage; absent where none tells. */
   readonly available?: { readonly status: string; readonly reason: string; readonly message: string };
   /** Nodes that serve the bundle from attached media right now. */
   readonly mountedOn: readonly string[];

@@ -46,7 +46,11 @@ function facts(fields: Partial<GateFacts> = {}): GateFacts {
     history: [{ state: 'Completed', version: '1.0.0', image: image('a') }],
     overrides: [],
     target: target(),
-    content: known({ available: { status: 'True', reason: 'Available', message: '' }, mountedOn: [] }),
+    content: known({
+      asked: true,
+      available: { status: 'True', reason: 'Available', message: '' },
+      mountedOn: [],
+    }),
     operators: known([{ name: 'demo', conditions: [{ type: 'Available', status: 'True' }] }]),
     nodes: known([node('master-0'), node('master-1'), node('master-2')]),
     adminGates: known({}),
@@ -138,7 +142,7 @@ test('acceptance by name passes a risk, never an error', () => {
 test('a preflight may look at a release that is still on a disk', () => {
   const found = facts({
     purpose: 'preflight',
-    content: known({ mountedOn: ['master-0'] }),
+    content: known({ asked: false, mountedOn: ['master-0'] }),
     nodes: known([node('master-0', { bundles: [] }), node('master-1', { bundles: [] })]),
   });
   const [finding] = contentGate(found);
@@ -149,7 +153,7 @@ test('a preflight may look at a release that is still on a disk', () => {
 });
 
 test('content on every node still waits for InternalReleaseImage to say Available', () => {
-  const found = facts({ content: known({ mountedOn: [] }) });
+  const found = facts({ content: known({ asked: false, mountedOn: [] }) });
   assert.match(contentGate(found)[0]?.message ?? '', /not reported available/);
 });
 

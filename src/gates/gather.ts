@@ -128,11 +128,12 @@ function contentFact(
   updates: readonly NodeUpdate[],
   { target }: GivenFacts,
 ): ContentFact {
-  if (!target.verified) return { mountedOn: [] };
+  if (!target.verified) return { asked: false, mountedOn: [] };
   const { name, digest } = target.bundle;
   const release = image?.status?.releases.find((each) => each.name === name);
   const available = release?.conditions?.find((each) => each.type === 'Available');
   return {
+    asked: image?.spec.releases.some((each) => each.name === name) === true,
     ...(available === undefined
       ? {}
       : { available: { status: available.status, reason: available.reason, message: available.message } }),
