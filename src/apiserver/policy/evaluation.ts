@@ -129,9 +129,18 @@ class VariableMap extends CelMap {
     if (known !== undefined) return known;
     const expression = this.#expressions.get(name);
     if (expression === undefined) return undefined;
-    const value = this.#evaluate(expression);
+    const value = this.#valueOf(name, expression);
     this.#known.set(name, value);
     return value;
+  }
+
+  #valueOf(name: string, expression: Expression): CelValue {
+    try {
+      return this.#evaluate(expression);
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error;
+      throw new CelError(`composited variable ${JSON.stringify(name)} fails to evaluate: ${error.message}`);
+    }
   }
 
   override keys(): readonly CelValue[] {
