@@ -1,28 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { rfc3339 } from '../../observe/clock.ts';
-import { equalJson, isRecord, type KubeObject, list } from '../object.ts';
+import { equalJson, type KubeObject, list } from '../object.ts';
 import type { AdmissionRequest } from '../policy/admission.ts';
 import { hasStatus, keyOf, type Served } from '../resources.ts';
 import { errorBody, errorText, type FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json.ts';
-import { alreadyExists, badRequest, conflict, forbidden, invalid, notFound, StatusError } from '../status.ts';
+import { alreadyExists, badRequest, forbidden, invalid, notFound, StatusError } from '../status.ts';
 import { type Current, currentForWrite, type Engine, type WriteContext, type WriteResult } from './engine.ts';
+import {
+  checkKind,
+  checkName,
+  checkNamespace,
+  checkVersion,
+  ignoredMetadata,
+  keepMetadata,
+} from './identity.ts';
 import { generateName, namespaceForCreate } from './names.ts';
-import { prepareCreate, prepareUpdate, unconditionalUpdate } from './strategy.ts';
-
-/** Fields that the server alone writes, dropped from what clients send. */
-const ignoredMetadata = ['managedFields', 'selfLink'] as const;
-
-/** Fields of metadata that an update leaves as they are. */
-const keptMetadata = [
-  'uid',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'generation',
-  'generateName',
-  'resourceVersion',
-] as const;
+import { prepareCreate, prepareUpdate } from './strategy.ts';
 
 /**
  * Creates an object: names it, completes it, judges it, stores it. Returns when it is on the disk.
@@ -142,81 +136,6 @@ export function textAt(served: Served, object: KubeObject, revision: number): st
   const { apiVersion: _, kind, metadata, ...rest } = object;
   const apiVersion = served.group === '' ? stored : `${served.group}/${stored}`;
   return JSON.stringify({ apiVersion, kind, metadata, ...rest });
-}
-
-function checkKind(served: Served, object: KubeObject): void {
-  if (!isRecord(object)) throw badRequest('the body is no object');
-  if (!isRecord(object.metadata)) object.metadata = { name: '' };
-  if (served.custom !== undefined && !object.kind) {
-    const text = JSON.stringify(object);
-    const shown = text.length > 32 ? `${text.slice(0, 32)} ...` : text;
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${served.kind}): ` +
-        `Object 'Kind' is missing in '${text.slice(0, 1_024)}' (${shown})`,
-    );
-  }
-  if (!object.apiVersion) object.apiVersion = served.apiVersion;
-  if (!object.kind) object.kind = served.kind;
-  if (object.apiVersion !== served.apiVersion) {
-    throw badRequest(
-      `the API version in the data (${object.apiVersion}) does not match the expected API version (${served.apiVersion})`,
-    );
-  }
-  if (object.kind !== served.kind) {
-    throw badRequest(
-      `${served.kind} in version ${JSON.stringify(served.version)} cannot be handled as a ${object.kind}: ` +
-        'the kind in the data does not match the expected kind',
-    );
-  }
-}
-
-function checkNamespace(served: Served, namespace: string, object: KubeObject): void {
-  const { metadata } = object;
-  if (!served.namespaced) {
-    if (metadata.namespace) throw badRequest('namespace is not allowed on objects of this kind');
-    delete metadata.namespace;
-    return;
-  }
-  if (metadata.namespace && metadata.namespace !== namespace) {
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
-  }
-  metadata.namespace = namespace;
-}
-
-function checkName(name: string, object: KubeObject): void {
-  if (!object.metadata.name) object.metadata.name = name;
-  if (object.metadata.name !== name) {
-    throw badRequest(
-      `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
-    );
-  }
-}
-
-function checkVersion(served: Served, name: string, old: KubeObject, object: KubeObject): void {
-  const { resourceVersion, uid } = object.metadata;
-  if (uid && uid !== old.metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
-    throw conflict(served, name, why);
-  }
-  if (!resourceVersion) {
-    if (unconditionalUpdate(served)) return;
-    const message = 'Invalid value: 0x0: must be specified for an update';
-    throw invalid(served, name, [
-      { reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' },
-    ]);
-  }
-  if (resourceVersion !== old.metadata.resourceVersion) throw conflict(served, name);
-}
-
-/** What a client cannot change in metadata stays as it is. */
-function keepMetadata(old: KubeObject, object: KubeObject): void {
-  const { metadata } = object;
-  for (const field of ignoredMetadata) delete metadata[field];
-  const kept: Record<string, unknown> = metadata;
-  for (const field of keptMetadata) {
-    if (old.metadata[field] === undefined) delete kept[field];
-    else kept[field] = old.metadata[field];
-  }
 }
 
 /** Through /status only the status changes, otherwise everything but the status. */

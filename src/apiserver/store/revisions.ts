@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { faultPoint } from '../../durable/fault.ts';
-import { messageOf, SluiceError } from '../../errors/error.ts';
+import { messageOf } from '../../errors/error.ts';
 import { expired, unavailable } from '../status.ts';
+import { compactSql, countSql, listSql, openDatabase, readMeta, schemaSql } from './database.ts';
 
 /** One version of one key. `value` is JSON text, stored and served as it is. */
 export interface Revision {
@@ -22,10 +23,6 @@ export interface Change extends Revision {
   readonly before: string | undefined;
 }
 
-/** Version of the format of the file; a file of a later one is refused. */
-export const storeFormat = 1;
-/** Bytes of page cache of each of the two connections. */
-const cacheKiB = 8 * 1024;
 /** Rows that one compaction step looks at, so that requests wait for none of them for long. */
 const compactionRowsMax = 2_000;
 
@@ -58,19 +55,10 @@ export class RevisionStore {
   constructor(path: string) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     this.#writer = openDatabase(path);
-    this.#writer.exec(schema);
+    this.#writer.exec(schemaSql);
     this.#reader = openDatabase(path);
     this.#reader.exec('PRAGMA query_only = ON');
-    const meta = readMeta(this.#writer);
-    if (meta.format !== storeFormat) {
-      throw new SluiceError(
-        'InputInvalid',
-        `${path} has the format ${meta.format}, known is ${storeFormat}`,
-        {
-          next: 'Start the version of Sluice that wrote it, or a newer one.',
-        },
-      );
-    }
+    const meta = readMeta(this.#writer, path);
     this.#lastRevision = meta.revision;
     this.#committedRevision = meta.revision;
     this.#compacted = meta.compacted;
@@ -313,54 +301,3 @@ function toRevision(row: unknown): Revision {
   const { revision, key, value, deleted, previous } = row as Record<keyof Revision, never>;
   return { revision, key, value, deleted: deleted === 1, previous };
 }
-
-function openDatabase(path: string): DatabaseSync {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(path, { timeout: 5_000 });
-    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${cacheKiB}`);
-    return database;
-  } catch (error) {
-    database?.close();
-    throw new SluiceError('InputInvalid', `the database ${path} cannot be read: ${messageOf(error)}`, {
-      cause: error,
-      next: 'Put a backup in its place, or move it away to start with an empty cluster.',
-    });
-  }
-}
-
-function readMeta(database: DatabaseSync): { format: number; revision: number; compacted: number } {
-  const rows = database.prepare('SELECT name, value FROM meta').all() as { name: string; value: number }[];
-  const meta = Object.fromEntries(rows.map((row) => [row.name, row.value]));
-  const top = database.prepare('SELECT MAX(revision) AS top FROM revision').get() as { top: number | null };
-  return {
-    format: meta.format ?? 0,
-    revision: Math.max(meta.revision ?? 0, top.top ?? 0),
-    compacted: meta.compacted ?? 0,
-  };
-}
-
-const schema = `
-CREATE TABLE IF NOT EXISTS revision (
-  revision INTEGER PRIMARY KEY,
-  key TEXT NOT NULL,
-  previous INTEGER NOT NULL,
-  deleted INTEGER NOT NULL,
-  value TEXT NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS revision_by_key ON revision (key, revision, deleted);
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-INSERT OR IGNORE INTO meta VALUES ('format', ${storeFormat}), ('revision', 0), ('compacted', 0);
-`;
-
-// Walks the index in the order of keys, so that nothing is sorted and a limit ends it early; the row of the table is
-// only read for a version that is the newest of its key.
-const newestSql = `FROM revision AS r INDEXED BY revision_by_key
-  WHERE r.key >= ?1 AND r.key < ?2 AND r.revision <= ?3 AND r.deleted = 0 AND NOT EXISTS (
-    SELECT 1 FROM revision AS n WHERE n.key = r.key AND n.revision > r.revision AND n.revision <= ?3)`;
-const listSql = `SELECT r.key, r.value, r.revision ${newestSql} ORDER BY r.key LIMIT ?4`;
-const countSql = `SELECT COUNT(*) AS n ${newestSql}`;
-const compactSql = `DELETE FROM revision WHERE revision IN (
-  SELECT o.revision FROM revision AS o INDEXED BY revision_by_key WHERE o.revision <= ? AND (o.deleted = 1 OR EXISTS (
-    SELECT 1 FROM revision AS n WHERE n.key = o.key AND n.revision > o.revision AND n.revision <= ?))
-  LIMIT ?)`;
