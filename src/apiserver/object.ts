@@ -68,11 +68,6 @@ export interface GroupVersion {
   readonly version: string;
 }
 
-/** `apps/v1` or `v1`. */
-export function formatGroupVersion({ group, version }: GroupVersion): string {
-  return group === '' ? version : `${group}/${version}`;
-}
-
 export function parseGroupVersion(apiVersion: string): GroupVersion {
   const slash = apiVersion.indexOf('/');
   return slash < 0

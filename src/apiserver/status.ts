@@ -151,17 +151,8 @@ export function unsupportedMediaType(message: string): StatusError {
   return new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-export function tooLarge(bytesMax: number): StatusError {
-  const message = `Request entity too large: limit is ${bytesMax}`;
-  return new StatusError(413, 'RequestEntityTooLarge', message);
-}
-
 export function expired(message: string): StatusError {
   return new StatusError(410, 'Expired', message);
-}
-
-export function tooManyRequests(message: string, causes?: readonly StatusCause[]): StatusError {
-  return new StatusError(429, 'TooManyRequests', message, causes === undefined ? {} : { causes });
 }
 
 export function unavailable(message: string): StatusError {

@@ -1,10 +1,13 @@
 import { after, describe, test } from 'node:test';
 import { startTestCluster } from '../cluster.ts';
+import { startRealCluster } from '../engine/real.ts';
 import { accessCases } from './access.ts';
 import { crudCases } from './crud.ts';
 import { customCases } from './custom.ts';
 import { discoveryCases } from './discovery.ts';
 import { type ContractCase, type ContractEngine, createContractEngine } from './environment.ts';
+import { expressionCases } from './expressions.ts';
+import { judgementCases } from './judgement.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
 import { patchCases } from './patch.ts';
@@ -17,6 +20,8 @@ const subjects: readonly [subject: string, cases: readonly ContractCase[]][] = [
   ['patches', patchCases],
   ['lifecycle', lifecycleCases],
   ['custom kinds', customCases],
+  ['judgement', judgementCases],
+  ['expressions', expressionCases],
   ['discovery and tables', discoveryCases],
   ['identities and rights', accessCases],
 ];
@@ -49,9 +54,16 @@ after(async () => {
 
 describe('embedded API', () => runCases(embedded));
 
-const realKubeconfig = process.env.SLUICE_TEST_KUBECONFIG;
+// A cluster that stands, or one of our own making: built from its Go modules at the first time, which takes minutes.
+const standing = process.env.SLUICE_TEST_KUBECONFIG;
+const made =
+  standing === undefined && process.env.SLUICE_TEST_ENGINE === 'real' ? await startRealCluster() : undefined;
+const realKubeconfig = standing ?? made?.kubeconfig;
 if (realKubeconfig !== undefined) {
   const real = createContractEngine('real', realKubeconfig);
-  after(() => real.close());
+  after(async () => {
+    await real.close();
+    await made?.close();
+  });
   describe('real API', () => runCases(real));
 }
