@@ -15,11 +15,29 @@ import { runnerSuite } from '../../tests/runner-suite.ts';
 import { needs } from '../../tests/tier.ts';
 import type { Digest } from '../oci/digest.ts';
 import { run } from '../process/run.ts';
-import { openRunner, probeRunner } from './probe.ts';
+import { endContainers, openRunner, probeRunner } from './probe.ts';
 import { processes } from './processes.ts';
+import type { ContainerSpec } from './runner.ts';
 
-// This file runs twice: as root, and from there once more as a user without rights.
+// This file runs three times: as root, and from there in both ways that are poorer.
 const asRoot = process.getuid?.() === 0;
+const nested = process.env.SLUICE_TEST_NESTED === '1';
+const left = [
+  'chown',
+  'dac_override',
+  'fowner',
+  'fsetid',
+  'kill',
+  'setgid',
+  'setuid',
+  'setpcap',
+  'net_bind_service',
+  'net_raw',
+  'sys_chroot',
+  'mknod',
+  'audit_write',
+  'setfcap',
+];
 
 runnerSuite(async (dir) => {
   const probe = await probeRunner(dir, 'sandbox');
@@ -31,14 +49,76 @@ runnerSuite(async (dir) => {
 test('a killed supervisor: what it supervised ends, and is told as killed', needs('busybox'), async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-shim-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
+  const id = await runner.start(endless(dir));
+  const state = JSON.parse(readFileSync(join(dir, 'sandbox', 'containers', id, 'state.json'), 'utf8'));
+  process.kill(state.supervisor, 'SIGKILL');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const [container] = await runner.list();
+  assert.equal(container?.state.phase, 'exited');
+  assert.equal(container?.state.phase === 'exited' && container.state.exitCode, 137);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const left = processes().filter((one) => (asRoot ? one.uid === state.uid : one.pid === state.pid));
+  assert.deepEqual(left, []);
+  await runner.close();
+});
+
+test('what a killed node left is ended without a probe', needs('busybox'), async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-left-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  await endContainers(dir, 0);
+  const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
+  await runner.start(endless(dir));
+  await runner.close();
+  await endContainers(dir, 0);
+  const again = await openRunner(dir, await probeRunner(dir, 'sandbox'));
+  assert.deepEqual(
+    (await again.list()).map(({ state }) => state.phase),
+    ['exited'],
+  );
+  await again.close();
+});
+
+const ways: { name: string; setpriv: string[]; mayLack?: string }[] = [
+  {
+    name: 'a user without rights: all of it in user namespaces',
+    setpriv: ['--reuid', '65534', '--regid', '65534', '--clear-groups'],
+    mayLack: 'Operation not permitted',
+  },
+  {
+    name: 'root of an unprivileged container: all of it with the capabilities that container engines leave',
+    setpriv: ['--inh-caps=-all', `--bounding-set=-all,${left.map((name) => `+${name}`).join(',')}`],
+  },
+];
+
+for (const way of nested ? [] : ways) {
+  const needed = needs('root', 'docker-registry', 'skopeo', 'busybox');
+  test(way.name, { ...needed, timeout: 120_000 }, async (t) => {
+    const home = mkdtempSync(join(tmpdir(), 'sluice-way-'));
+    chmodSync(home, 0o777);
+    const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+    const node = [process.execPath, '--disable-warning=ExperimentalWarning', '--test-reporter=tap'];
+    const result = await run('setpriv', [...way.setpriv, '--', ...node, import.meta.filename], {
+      env: { ...env, TMPDIR: home, HOME: home, SLUICE_TEST_NESTED: '1' },
+      timeoutMs: 110_000,
+    });
+    rmSync(home, { recursive: true, force: true });
+    const said = /user-namespace: (.*)/.exec(result.stdout + result.stderr)?.[1];
+    if (way.mayLack !== undefined && said?.includes(way.mayLack)) return t.skip(said);
+    assert.equal(result.code, 0, result.stdout.slice(-6000) + result.stderr.slice(-2000));
+    assert.match(result.stdout, /# pass 1\d/);
+  });
+}
+
+/** A container that runs for ever, of an image that is put there without a registry. */
+function endless(dir: string): ContainerSpec {
   const image: Digest = `sha256:${'a'.repeat(64)}`;
   const place = join(dir, 'sandbox', 'images', 'a'.repeat(64));
   mkdirSync(join(place, 'rootfs'), { recursive: true });
   copyFileSync('/bin/busybox', join(place, 'rootfs', 'busybox'));
   const info = { digest: image, user: '', entrypoint: [], cmd: [], env: [], workingDir: '' };
   writeFileSync(join(place, 'image.json'), JSON.stringify(info));
-  const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
-  const id = await runner.start({
+  return {
     podUid: 'pod',
     podName: 'pod',
     podNamespace: 'default',
@@ -55,35 +135,5 @@ test('a killed supervisor: what it supervised ends, and is told as killed', need
     terminationPath: '/dev/termination-log',
     logPath: join(dir, 'log'),
     logBytesMax: 10_000,
-  });
-  const state = JSON.parse(readFileSync(join(dir, 'sandbox', 'containers', id, 'state.json'), 'utf8'));
-  process.kill(state.supervisor, 'SIGKILL');
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  const [container] = await runner.list();
-  assert.equal(container?.state.phase, 'exited');
-  assert.equal(container?.state.phase === 'exited' && container.state.exitCode, 137);
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  const left = processes().filter((one) => (asRoot ? one.uid === state.uid : one.pid === state.pid));
-  assert.deepEqual(left, []);
-  await runner.close();
-});
-
-if (asRoot) {
-  const needed = needs('docker-registry', 'skopeo', 'busybox');
-  test('a user without rights: all of it in user namespaces', { ...needed, timeout: 120_000 }, async (t) => {
-    const home = mkdtempSync(join(tmpdir(), 'sluice-user-'));
-    chmodSync(home, 0o777);
-    const { NODE_TEST_CONTEXT: _nested, ...env } = process.env;
-    const user = ['--reuid', '65534', '--regid', '65534', '--clear-groups', '--'];
-    const node = [process.execPath, '--disable-warning=ExperimentalWarning', '--test-reporter=tap'];
-    const result = await run('setpriv', [...user, ...node, import.meta.filename], {
-      env: { ...env, TMPDIR: home, HOME: home },
-      timeoutMs: 110_000,
-    });
-    rmSync(home, { recursive: true, force: true });
-    const skipped = /user-namespace: (.*)/.exec(result.stdout + result.stderr)?.[1];
-    if (result.code !== 0 && skipped?.includes('Operation not permitted')) return t.skip(skipped);
-    assert.equal(result.code, 0, result.stdout.slice(-6000) + result.stderr.slice(-2000));
-    assert.match(result.stdout, /# pass 1\d/);
-  });
+  };
 }
