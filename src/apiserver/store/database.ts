@@ -5,13 +5,18 @@ import { messageOf, SluiceError } from '../../errors/error.ts';
 const storeFormat = 1;
 /** Bytes of page cache of each of the two connections. */
 const cacheKiB = 8 * 1024;
+/** SQLite's own page size. */
+const pageBytes = 4096;
+/** Bytes to which the file may grow: what etcd recommends at most. */
+export const databaseBytesMax = 8 * 1024 ** 3;
 
 /** Opens the file with durable commits. Errors: InputInvalid where it is no database. */
-export function openDatabase(path: string): DatabaseSync {
+export function openDatabase(path: string, bytesMax: number): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { timeout: 5_000 });
     database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${cacheKiB}`);
+    database.exec(`PRAGMA max_page_count = ${Math.floor(bytesMax / pageBytes)}`);
     return database;
   } catch (error) {
     database?.close();

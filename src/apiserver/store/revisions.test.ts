@@ -235,6 +235,29 @@ async function runUntilKilled(program: string, fault: string): Promise<number> {
   return Number(output.trim().split('\n').at(-1) ?? 0);
 }
 
+test('a full disk refuses writes, loses nothing, and goes on when there is space', async (t) => {
+  const { store: setup, path } = open(t);
+  setup.close();
+  const store = new RevisionStore(path, { bytesMax: 200 * 1024 });
+  await write(store, 'cm/before', 'kept');
+  const text = (n: number) => `${n} ${'x'.repeat(30_000)}`;
+  let last = 0;
+  await assert.rejects(async () => {
+    for (let n = 1; n < 12; n += 1) {
+      await write(store, 'cm/grows', text(n));
+      last = n;
+    }
+  }, /did not reach the disk: .*full/);
+  assert.ok(last > 1);
+  assert.equal(store.get('cm/grows')?.value, text(last));
+  assert.equal(store.getForWrite('cm/grows')?.value, text(last));
+  // What was replaced is history; without it there is space again.
+  while (store.compact(store.revision));
+  await write(store, 'cm/grows', text(99));
+  assert.equal(store.get('cm/before')?.value, 'kept');
+  store.close();
+});
+
 test('a file that is no database is a clear error', (t) => {
   const { store, path } = open(t);
   store.close();

@@ -4,7 +4,15 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { faultPoint } from '../../durable/fault.ts';
 import { messageOf } from '../../errors/error.ts';
 import { expired, unavailable } from '../status.ts';
-import { compactSql, countSql, listSql, openDatabase, readMeta, schemaSql } from './database.ts';
+import {
+  compactSql,
+  countSql,
+  databaseBytesMax,
+  listSql,
+  openDatabase,
+  readMeta,
+  schemaSql,
+} from './database.ts';
 
 /** One version of one key. `value` is JSON text, stored and served as it is. */
 export interface Revision {
@@ -52,11 +60,13 @@ export class RevisionStore {
   #broken: Error | undefined;
   readonly #listeners = new Set<(changes: readonly Change[]) => void>();
 
-  constructor(path: string) {
+  /** @param options.bytesMax bytes to which the file may grow */
+  constructor(path: string, options: { bytesMax?: number } = {}) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    this.#writer = openDatabase(path);
+    const bytesMax = options.bytesMax ?? databaseBytesMax;
+    this.#writer = openDatabase(path, bytesMax);
     this.#writer.exec(schemaSql);
-    this.#reader = openDatabase(path);
+    this.#reader = openDatabase(path, bytesMax);
     this.#reader.exec('PRAGMA query_only = ON');
     const meta = readMeta(this.#writer, path);
     this.#lastRevision = meta.revision;
@@ -183,7 +193,11 @@ export class RevisionStore {
     const text = value(revision);
     const batch = this.#begin();
     const previous = before?.revision ?? 0;
-    this.#insert.run(revision, key, previous, deleted ? 1 : 0, text);
+    try {
+      this.#insert.run(revision, key, previous, deleted ? 1 : 0, text);
+    } catch (error) {
+      throw this.#fail(batch, error);
+    }
     this.#lastRevision = revision;
     batch.changes.push({ revision, key, value: text, deleted, previous, before: before?.value });
     return { revision, value: text, committed: batch.done };
@@ -207,8 +221,7 @@ export class RevisionStore {
       this.#writer.exec('COMMIT');
       faultPoint('apiserver-after-commit');
     } catch (error) {
-      this.#rollback(error);
-      batch.reject(unavailable(`the write did not reach the disk: ${messageOf(error)}`));
+      this.#fail(batch, error);
       return;
     }
     this.#committedRevision = this.#lastRevision;
@@ -217,15 +230,16 @@ export class RevisionStore {
     for (const listener of this.#listeners) listener(batch.changes);
   }
 
-  #rollback(cause: unknown): void {
-    try {
-      this.#writer.exec('ROLLBACK');
-    } catch {
-      // Some failures end the transaction by themselves.
-    }
+  /** Undoes a batch: none of its writes counts. A full disk may be freed; after anything else nothing is written. */
+  #fail(batch: Batch, cause: unknown): Error {
+    this.#batch = undefined;
+    if (this.#writer.isTransaction) this.#writer.exec('ROLLBACK');
     this.#lastRevision = this.#committedRevision;
-    if (!/full/i.test(messageOf(cause)))
-      this.#broken = cause instanceof Error ? cause : new Error(String(cause));
+    const message = messageOf(cause);
+    if (!/full/i.test(message)) this.#broken = cause instanceof Error ? cause : new Error(message);
+    const failure = unavailable(`the write did not reach the disk: ${message}`);
+    batch.reject(failure);
+    return failure;
   }
 
   /**
