@@ -63,7 +63,7 @@ export function decodeProtobuf(bytes: Uint8Array): KubeObject {
 function readEnvelope(buffer: Buffer): { apiVersion: string; kind: string; raw: Buffer } {
   let apiVersion = '';
   let kind = '';
-  let raw = Buffer.alloc(0);
+  let raw: Buffer = Buffer.alloc(0);
   for (const [number, value] of fieldsOf(buffer)) {
     if (number === 2) raw = bytesOf(value);
     if (number !== 1) continue;
@@ -165,6 +165,7 @@ function readValue(value: Value, type: string, depth: number): unknown {
     case 'int':
       return numberOf(value);
     case 'double':
+      if (bytesOf(value).length !== 8) throw badRequest('the protobuf body has a number of a wrong length');
       return bytesOf(value).readDoubleLE(0);
     case 'time':
     case 'microtime':
@@ -186,12 +187,16 @@ function readValue(value: Value, type: string, depth: number): unknown {
   }
 }
 
+/** The zero time of Go, in the year 1, and the end of what RFC 3339 can write. */
+const zeroTimeSeconds = -62_135_596_800;
+const lastTimeSeconds = 253_402_300_799;
+
 /** RFC 3339; null for the zero time, which is how an absent one is sent. */
 function readTime(buffer: Buffer, micro: boolean): string | null {
   const seconds = numberField(buffer, 1);
   const nanos = numberField(buffer, 2);
-  if (buffer.length === 0 || (seconds === 0 && nanos === 0) || seconds < -62_135_596_800) return null;
-  if (seconds === -62_135_596_800) return null;
+  if (seconds <= zeroTimeSeconds || (seconds === 0 && nanos === 0)) return null;
+  if (seconds > lastTimeSeconds) throw badRequest('the protobuf body has a time after the year 9999');
   const text = new Date(seconds * 1000).toISOString().slice(0, 19);
   return micro ? `${text}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z` : `${text}Z`;
 }
