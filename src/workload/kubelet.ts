@@ -55,6 +55,8 @@ export interface Kubelet {
 }
 
 const workers = 4;
+/** Events that are not written by then are lost: a node that stops must not wait for an API that is gone. */
+const eventsFlushMs = 1_000;
 /** A look at the runner although it told nothing: hints can be lost. */
 const relistMs = 5_000;
 /** kubernetes: 4096 bytes per container, 12 KiB per Pod; 2048 bytes or 80 lines of its log where it left none. */
@@ -95,6 +97,7 @@ export async function createKubelet(options: KubeletOptions): Promise<Kubelet> {
   let again = false;
   /** One look at a time; who asks while one is under way gets the next, which begins after the question. */
   async function relist(): Promise<void> {
+    if (signal.aborted) return;
     if (listing !== undefined) {
       again = true;
       await listing;
@@ -304,7 +307,9 @@ export async function createKubelet(options: KubeletOptions): Promise<Kubelet> {
       })();
       await Promise.all([looking, ...Array.from({ length: workers }, () => work())]);
       off();
-      await recorder.flushed();
+      // Whoever ends the containers next must find nobody asking for them.
+      await (listing ?? Promise.resolve()).catch(() => {});
+      await Promise.race([recorder.flushed(), clock.sleep(eventsFlushMs)]);
     },
     async end(graceMs) {
       await runner.endAll(graceMs);

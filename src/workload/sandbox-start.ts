@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { SluiceError } from '../errors/error.ts';
 
 const readyMs = 60_000;
@@ -8,7 +9,7 @@ const saidBytesMax = 4096;
 
 /** Starts the supervisor of a prepared container and waits until the container runs. Errors: CommandFailed. */
 export async function startShim(directory: string): Promise<void> {
-  const program = join(import.meta.dirname, 'sandbox-shim.ts');
+  const program = fileURLToPath(import.meta.resolve('./sandbox-shim.ts'));
   // The supervisor outlives us: what it has to say later goes to a file.
   const errors = openSync(join(directory, 'shim.log'), 'a', 0o600);
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, directory], {
