@@ -238,9 +238,9 @@ async function copy(demo: Demo, client: KubeClient): Promise<void> {
   await shell.sluice(['release', 'add', to]);
   const updates = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
   const bytesCopied = updates.items
-    .flatMap((node) => node.status?.copies ?? [])
-    .filter((each) => each.release === bundle(to))
-    .reduce((sum, each) => sum + (each.bytesDone ?? 0), 0);
+    .flatMap((node) => node.status?.store ?? [])
+    .filter((each) => each.name === bundle(to))
+    .reduce((sum, each) => sum + (each.bytesWritten ?? 0), 0);
   demo.tell({ bytesCopied, state: 'Available' });
   await shell.sluice(['media', 'detach', demo.media(to), '--node', 'master-0']);
 }

@@ -636,6 +636,8 @@ export interface NodeUpdateStatusStore {
   payload?: string;
   /** Bytes that it takes, those that it shares with others included. */
   bytes?: number;
+  /** Bytes that the copy wrote; what other releases share with it was there already. */
+  bytesWritten?: number;
   /** When all of it was last found to be right. */
   verifiedAt?: string;
 }

@@ -70,7 +70,7 @@ export async function runCopy(plan: CopyPlan, options: CopyOptions): Promise<Cop
         return { outcome: 'Failed', problems: still, bytesWritten: meter.bytesWritten() };
       }
     }
-    const record = await recordWhole(plan, options.clock);
+    const record = await recordWhole(plan, options.clock, meter.bytesWritten());
     return { outcome: 'Whole', record, bytesWritten: meter.bytesWritten() };
   } catch (error) {
     return ended(error);
@@ -261,12 +261,13 @@ async function verifyProblems(
   return problems;
 }
 
-async function recordWhole(plan: CopyPlan, clock: Clock): Promise<WholeRecord> {
+async function recordWhole(plan: CopyPlan, clock: Clock, bytesWritten: number): Promise<WholeRecord> {
   const record: WholeRecord = {
     formatVersion: 1,
     name: plan.bundle.document.name,
     bundle: plan.bundle,
     bytes: plan.bytesTotal,
+    bytesWritten,
     verifiedAt: rfc3339(clock.now()),
   };
   faultPoint('copy-before-record');

@@ -14,6 +14,8 @@ export interface WholeRecord {
   readonly bundle: VerifiedBundle;
   /** Bytes of all its blobs, each counted once. */
   readonly bytes: number;
+  /** Bytes that the copy which completed it wrote; what other releases share with it was there already. */
+  readonly bytesWritten?: number;
   /** RFC 3339. */
   readonly verifiedAt: string;
 }

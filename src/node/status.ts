@@ -52,6 +52,7 @@ export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
       version: record.bundle.document.version,
       payload: record.bundle.document.payload,
       bytes: record.bytes,
+      ...(record.bytesWritten === undefined ? {} : { bytesWritten: record.bytesWritten }),
       verifiedAt: record.verifiedAt,
     })),
   };

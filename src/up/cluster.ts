@@ -15,7 +15,7 @@ import { openMedia } from '../media/media.ts';
 import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys, type TrustedKey } from '../trust/keys.ts';
-import { openRunner, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { endContainers, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
 import { chooseNetwork, freePort } from './network.ts';
 import { ensureAuthority, ensureIdentity, type Identity, identityName, writeKubeconfig } from './pki.ts';
@@ -371,14 +371,7 @@ async function writeAuthFile(client: KubeClient, layout: UpLayout, state: UpStat
 
 /** The nodes end their own containers; this is for those of a node that was killed. */
 async function leaveNoContainers(nodes: readonly NodePlan[]): Promise<void> {
-  for (const { containers } of nodes) {
-    if (!existsSync(containers)) continue;
-    const probe = await probeRunner(containers).catch(() => ({ none: 'unknown' }));
-    if ('none' in probe) continue;
-    const runner = await openRunner(containers, probe);
-    await runner.endAll(1_000);
-    await runner.close();
-  }
+  for (const { containers } of nodes) if (existsSync(containers)) await endContainers(containers, 1_000);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
