@@ -59,8 +59,60 @@ test('a JSON patch that fails in the middle leaves the target as it was', () => 
   assert.deepEqual(target, { a: 1, b: [1, 2] });
 });
 
+test('a JSON patch whose copies double an object again and again is refused before it fills the memory', () => {
+  const patch = Array.from({ length: 60 }, (_, index) => ({ op: 'copy', from: '/a', path: `/a/x${index}` }));
+  assert.throws(
+    () => jsonPatch({ a: { b: 'c'.repeat(100) } }, patch),
+    (error) => error instanceof StatusError && error.code === 422 && /copies more than/.test(error.message),
+  );
+});
+
+test('a JSON patch reaches nothing that objects inherit', () => {
+  for (const path of [
+    '/hasOwnProperty/call',
+    '/constructor/prototype/x',
+    '/__proto__/x',
+    '/__proto__',
+    '/a/at/x',
+  ]) {
+    for (const patch of [
+      [{ op: 'add', path, value: 'x' }],
+      [{ op: 'copy', from: '/a', path }],
+      [{ op: 'copy', from: path, path: '/b' }],
+      [{ op: 'move', from: path, path: '/b' }],
+      [{ op: 'remove', path }],
+    ]) {
+      assert.throws(
+        () => jsonPatch({ a: [1] }, patch),
+        (error) => error instanceof StatusError && error.code === 422,
+        JSON.stringify(patch),
+      );
+    }
+  }
+  assert.equal(typeof Object.prototype.hasOwnProperty.call, 'function');
+  const named = [{ op: 'add', path: '/a/constructor', value: 1 }];
+  assert.equal(JSON.stringify(jsonPatch({ a: {} }, named)), '{"a":{"constructor":1}}');
+  assert.throws(
+    () => jsonPatch({ constructor: {} }, [{ op: 'add', path: '/constructor/x', value: 1 }]),
+    /does not exist/,
+  );
+});
+
+test('a JSON patch may copy what is there', () => {
+  const patch = [{ op: 'copy', from: '/a', path: '/b' }];
+  assert.deepEqual(jsonPatch({ a: [1] }, patch), { a: [1], b: [1] });
+  assert.throws(() => jsonPatch({}, patch), /copy \/b: /);
+});
+
 test('what is no JSON patch is refused', () => {
-  for (const patch of [{}, [1], [{ op: 'add' }], 'x']) {
+  for (const patch of [
+    {},
+    [1],
+    [{ op: 'add' }],
+    [{ op: 'copy', path: '/a' }],
+    [{ op: 'add', path: 'a', value: 1 }],
+    'x',
+  ]) {
     assert.throws(
       () => jsonPatch({}, patch),
       (error) => error instanceof StatusError && error.code === 400,
