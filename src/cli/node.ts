@@ -167,7 +167,7 @@ async function status(names: string[], options: ShowOptions): Promise<void> {
 
 async function config(options: ShowOptions): Promise<void> {
   const format = parseFormat(options.output);
-  const { configDirectories, loadConfig } = await import('../finalize/config.ts');
+  const { configDirectories, loadConfig } = await import('../finalize/config-files.ts');
   const loaded = await loadConfig(options.configDir ?? configDirectories);
   if (format === 'json' || format === 'yaml') await printObject(loaded, format);
   else {
@@ -175,7 +175,7 @@ async function config(options: ShowOptions): Promise<void> {
     print(`strategy     ${rule.strategies.join(' and ')}${rule.enabled ? '' : ' (updates are disabled)'}`);
     print(`marker file  ${rule.marker.path}${rule.marker.allowWithoutExpiry ? ', also without an end' : ''}`);
     print(
-      `fleet lock   ${rule.fleetLock.baseUrl === '' ? 'none' : rule.fleetLock.baseUrl} (group ${rule.fleetLock.group})`,
+      `fleet lock   ${rule.fleetLock.baseUrl === '' ? 'none' : rule.fleetLock.baseUrl} (group ${rule.identity.group})`,
     );
     print(`clock        ${rule.clockTrusted ? 'declared right' : 'must be synchronised'}`);
     for (const warning of loaded.warnings) note(`warning: ${warning}`);

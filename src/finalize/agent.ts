@@ -8,7 +8,8 @@ import { rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ClockEvidence } from './clock-trust.ts';
-import { type LoadedConfig, loadConfig } from './config.ts';
+import type { LoadedConfig } from './config.ts';
+import { loadConfig } from './config-files.ts';
 import { decide, type Facts, type Intent, type Step } from './decide.ts';
 import type { OsDriver, OsStatus } from './driver.ts';
 import type { LockAnswer, LockRequest } from './fleet-lock.ts';
@@ -185,7 +186,8 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   }
 
   async function askForSlot(step: { image: string; digest: Digest }, facts: Facts): Promise<void> {
-    const { baseUrl, group } = facts.config.config.fleetLock;
+    const { baseUrl } = facts.config.config.fleetLock;
+    const { group } = facts.config.config.identity;
     const request = { baseUrl, group, id: options.lockId };
     if (memory.intent === undefined) {
       // Durable before the question: whatever happens after it, the slot can be given back.

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadConfig } from './config.ts';
+import { loadConfig } from './config-files.ts';
 
 async function load(t: import('node:test').TestContext, files: Record<string, string | null>) {
   const root = await mkdtemp(join(tmpdir(), 'sluice-config-'));
@@ -28,7 +28,7 @@ test('drop-ins: unique by name, later directory wins, byte order of names, masks
   assert.deepEqual(problems, []);
   assert.deepEqual(config.strategies, ['marker_file', 'fleet_lock']);
   assert.equal(config.fleetLock.baseUrl, 'http://upper/');
-  assert.equal(config.fleetLock.group, 'workers');
+  assert.equal(config.identity.group, 'workers');
 });
 
 test('B66 a broken drop-in is a problem with file and line, never a looser rule', async (t) => {

@@ -18,9 +18,10 @@ function facts(changes: Partial<Facts> = {}): Facts {
       config: {
         ...defaultConfig,
         strategies: ['marker_file', 'fleet_lock'],
-        fleetLock: { baseUrl: 'http://l/', group: 'default' },
+        fleetLock: { baseUrl: 'http://l/', minReadyMs: 0 },
       },
       problems: [],
+      values: [],
       warnings: [],
     },
     desired,
