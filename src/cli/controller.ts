@@ -34,6 +34,9 @@ export function command(): Command {
     .action(start);
 }
 
+/** Milliseconds that the process has for ending by itself. */
+const endingMs = 2_000;
+
 async function start(options: ControllerCommandOptions): Promise<void> {
   const { runControllers } = await import('../controller/run.ts');
   const { createLogger } = await import('../observe/log.ts');
@@ -43,20 +46,25 @@ async function start(options: ControllerCommandOptions): Promise<void> {
   const client = await connect(options);
   const read = async (file: string | undefined) =>
     file === undefined ? undefined : await readFile(file, 'utf8');
-  await runControllers({
-    client,
-    platform: client.platform,
-    registry: {
-      caPem: await readFile(options.ca, 'utf8'),
-      certPem: await read(options.cert),
-      keyPem: await read(options.key),
-    },
-    ...(options.trustedKeys === undefined ? {} : { trustedKeysDirectory: options.trustedKeys }),
-    ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
-    ...(options.lockListen === undefined ? {} : { lock: parseListen(options.lockListen) }),
-    identity: options.identity ?? hostname(),
-    logger: createLogger('controller'),
-    signal: terminationSignal(),
-  });
-  await client.close();
+  try {
+    await runControllers({
+      client,
+      platform: client.platform,
+      registry: {
+        caPem: await readFile(options.ca, 'utf8'),
+        certPem: await read(options.cert),
+        keyPem: await read(options.key),
+      },
+      ...(options.trustedKeys === undefined ? {} : { trustedKeysDirectory: options.trustedKeys }),
+      ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
+      ...(options.lockListen === undefined ? {} : { lock: parseListen(options.lockListen) }),
+      identity: options.identity ?? hostname(),
+      logger: createLogger('controller'),
+      signal: terminationSignal(),
+    });
+  } finally {
+    await client.close();
+    // Work that does not end after its lease was lost must not keep the process from being started again.
+    setTimeout(() => process.exit(), endingMs).unref();
+  }
 }

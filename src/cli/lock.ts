@@ -98,10 +98,10 @@ async function serveLock(options: LockOptions): Promise<void> {
   const { parseListen } = await import('../http/listen.ts');
   const client = await connect(options);
   const signal = terminationSignal();
-  const locks = createLockServer({ client, clock: systemClock, logger: createLogger('lock'), signal });
+  const locks = createLockServer({ client, clock: systemClock, logger: createLogger('lock') });
   const server = await serve({ ...parseListen(options.listen ?? ''), handler: locks.handler });
   note(`the fleet lock answers at http://${server.address}:${server.port}/`);
-  await locks.run();
+  await locks.run(signal);
   await server.close();
   await client.close();
 }

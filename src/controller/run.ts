@@ -39,7 +39,7 @@ const leaseName = 'sluice-controller';
 export async function runControllers(options: ControllerOptions): Promise<void> {
   const { client, logger, signal } = options;
   const clock = options.clock ?? systemClock;
-  const locks = createLockServer({ client, clock, logger: logger.child({ part: 'lock' }), signal });
+  const locks = createLockServer({ client, clock, logger: logger.child({ part: 'lock' }) });
   let server: RunningServer | undefined;
   if (options.lock !== undefined) {
     server = await serve({ ...options.lock, handler: locks.handler });
@@ -65,7 +65,7 @@ async function lead(
   options: ControllerOptions,
   clock: Clock,
   signal: AbortSignal,
-  drain: () => Promise<void>,
+  drain: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const { client, platform, registry } = options;
   const content = clusterContent(client, registry);
@@ -86,7 +86,7 @@ async function lead(
         ...reader('update'),
         ...(options.initialRelease === undefined ? {} : { initialRelease: options.initialRelease }),
       }),
-      drain(),
+      drain(signal),
     ]);
   } finally {
     await content.close();

@@ -133,6 +133,32 @@ test('who cannot renew stops working before another one leads', async () => {
   await second.running;
 });
 
+test('work that goes on after its lease was lost is not waited for', async () => {
+  const { client } = cluster;
+  let cut = false;
+  const stop = new AbortController();
+  const running = runWithLeaderElection({
+    client: {
+      ...client,
+      tryGet: async (...args) => {
+        if (cut) throw new SluiceError('Unreachable', 'cut off');
+        return await client.tryGet(...args);
+      },
+    },
+    leaseName: 'stuck',
+    namespace: 'kube-system',
+    identity: 'x',
+    signal: stop.signal,
+    logger: silentLogger,
+    timing,
+    run: () => {
+      cut = true;
+      return new Promise(() => {});
+    },
+  });
+  assert.deepEqual(await running, { lost: true });
+});
+
 test('of two that come at once exactly one leads', async () => {
   const both = [candidate('a', 'race'), candidate('b', 'race')];
   await Promise.race(both.map((one) => one.leading));

@@ -55,9 +55,9 @@ export function mayTakeLease(
 }
 
 /**
- * Waits for the lease, then runs the work until it ends, the lease is lost or `signal` aborts. Resolves then;
- * rejects where the work rejects. Whoever lost the lease should end its process: what it held in memory is old.
- * Returns whether the lease was lost.
+ * Waits for the lease, then runs the work until it ends, the lease is lost or `signal` aborts. Resolves then, after a
+ * loss at the latest when the lease runs out for others too; rejects where the work rejects. Whoever lost the lease
+ * must end its process: what it held in memory is old. Returns whether the lease was lost.
  */
 export async function runWithLeaderElection(options: LeaderElectionOptions): Promise<{ lost: boolean }> {
   const { client, identity, leaseName, namespace, signal } = options;
@@ -139,6 +139,11 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     return false;
   }
 
+  async function overrun(): Promise<void> {
+    await clock.sleep(timing.leaseMs - timing.renewDeadlineMs);
+    logger.error({}, 'the work has not ended; another one may lead now');
+  }
+
   async function release(): Promise<void> {
     try {
       const standing = await client.tryGet(kind, leaseName, namespace, { timeoutMs: 2_000 });
@@ -162,8 +167,10 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     }
     return lost;
   });
+  const working = options.run(work.signal);
   try {
-    await options.run(work.signal);
+    // Work that does not end when its lease is lost must not keep the process: nobody would lead then.
+    await Promise.race([working, keeping.then((lost) => (lost ? overrun() : working))]);
   } finally {
     signal.removeEventListener('abort', stopWork);
     if (!work.signal.aborted) work.abort();

@@ -18,9 +18,9 @@ async function setUp(t: TestContext, slots: number) {
   const { client } = cluster;
   const { kinds } = client;
   const stop = new AbortController();
-  const locks = createLockServer({ client, clock: systemClock, logger: silentLogger, signal: stop.signal });
+  const locks = createLockServer({ client, clock: systemClock, logger: silentLogger });
   const server = await serve({ address: '127.0.0.1', port: 0, handler: locks.handler });
-  const draining = locks.run();
+  const draining = locks.run(stop.signal);
   const http = createHttpClient();
   t.after(async () => {
     stop.abort();

@@ -16,7 +16,6 @@ export interface LockServerOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly signal: AbortSignal;
 }
 
 /** An answer of the protocol. `kind` becomes a label of the client's metrics, so their set is small and closed. */
@@ -45,10 +44,10 @@ const drainIntervalMs = 1_000;
  */
 export function createLockServer(options: LockServerOptions): {
   readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Drains the nodes of reserved slots until the signal aborts. */
-  run(): Promise<void>;
+  /** Drains the nodes of reserved slots until the signal aborts: for one replica at a time. */
+  run(signal: AbortSignal): Promise<void>;
 } {
-  const { client, clock, logger, signal } = options;
+  const { client, clock, logger } = options;
   const kind = client.kinds.FleetLockGroup;
 
   /** Changes the holders of a group by a pure function, again from the start where another writer was faster. */
@@ -161,7 +160,7 @@ export function createLockServer(options: LockServerOptions): {
         given.kind === undefined ? '{}' : JSON.stringify({ kind: given.kind, value: given.value }),
       );
     },
-    async run() {
+    async run(signal) {
       while (!signal.aborted) {
         await drainReserved().catch((error) => {
           if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'draining could not go on');
