@@ -47,6 +47,50 @@ export function reportView(
   };
 }
 
+/** Lines of one summary that a terminal shows; -o wide shows all of it. */
+const summaryLinesMax = 3;
+/** Columns below which a summary is not wrapped any narrower. */
+const summaryColumnsMin = 30;
+
+/**
+ * The rows with their summaries wrapped, so that a table keeps its columns on a terminal.
+ *
+ * @param columns of the terminal; undefined where the output is no terminal: then nothing is wrapped.
+ */
+export function wrapRows(
+  view: Pick<ReportView, 'columns' | 'rows'>,
+  columns: number | undefined,
+): string[][][] {
+  if (columns === undefined) return view.rows.map((row) => [[...row]]);
+  const last = view.columns.length - 1;
+  const widths = view.columns
+    .slice(0, last)
+    .map((heading, index) => Math.max(heading.length, ...view.rows.map((row) => (row[index] ?? '').length)));
+  const before = widths.reduce((sum, width) => sum + width + 3, 0);
+  const width = Math.max(summaryColumnsMin, columns - before - 1);
+  return view.rows.map((row) => {
+    const [first = '', ...rest] = wrapText(row[last] ?? '', width);
+    return [[...row.slice(0, last), first], ...rest.map((line) => [...widths.map(() => ''), line])];
+  });
+}
+
+function wrapText(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line === '') line = word;
+    else if (line.length + 1 + word.length <= width) line += ` ${word}`;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  lines.push(line);
+  if (lines.length <= summaryLinesMax) return lines;
+  const kept = lines.slice(0, summaryLinesMax);
+  return [...kept.slice(0, -1), `${(kept.at(-1) ?? '').slice(0, width - 1)}…`];
+}
+
 function headingOf({ status, spec, metadata }: UpdatePreflight, now: number): string {
   const target = status?.target;
   const version = target?.version ?? spec.version ?? spec.image ?? 'a release';

@@ -15,7 +15,7 @@ import {
   printObject,
   renderTable,
 } from './output.ts';
-import { exitCodeOf, reportData, reportView } from './preflight-report.ts';
+import { exitCodeOf, reportData, reportView, wrapRows } from './preflight-report.ts';
 
 interface RunOptions extends ConnectOptions {
   readonly to?: string;
@@ -117,8 +117,13 @@ export async function printReport(object: UpdatePreflight, format: Format): Prom
   print(view.heading);
   print(paint(view.verdict.colour, view.verdict.text));
   if (view.rows.length > 0) {
-    const rows = view.rows.map((row, index) =>
-      row.map((cell, column) => (column === 2 ? paint(view.colours[index] ?? 'gray', cell) : cell)),
+    const width = format === 'wide' || !process.stdout.isTTY ? undefined : process.stdout.columns;
+    const rows = wrapRows(view, width).flatMap((lines, index) =>
+      lines.map((row) =>
+        row.map((cell, column) =>
+          column === 2 && cell !== '' ? paint(view.colours[index] ?? 'gray', cell) : cell,
+        ),
+      ),
     );
     print(`\n${renderTable(view.columns, rows)}`);
   }

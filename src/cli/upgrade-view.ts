@@ -1,4 +1,4 @@
-import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../api/resources.ts';
+import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { implicitName } from '../gates/run-request.ts';
 import { newestFirst } from '../gates/version.ts';
 import type { KnownBundle } from '../release/content.ts';
@@ -9,14 +9,13 @@ export function conditionOf(version: ClusterVersion, type: string) {
   return version.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** What ClusterVersion says, in lines for a person: the update, then all that is not as it should be. */
+/** What ClusterVersion says, in lines for a person: where it stands, then all that is not as it should be. */
 export function versionLines(version: ClusterVersion, now: number): string[] {
   const lines: string[] = [];
   const progressing = conditionOf(version, 'Progressing');
   const [latest] = version.status?.history ?? [];
   if (progressing?.status === 'True') {
-    lines.push('An update is in progress.', progressing.message ?? '');
-    if (latest !== undefined) lines.push(`Begun ${humanDuration(now - Date.parse(latest.startedTime))} ago.`);
+    lines.push('An update is in progress.');
   } else {
     lines.push(progressing?.message || 'The version of the cluster is not known yet.');
     if (latest?.completionTime) {
@@ -92,25 +91,4 @@ function contentOf({ heldBy, mountedOn }: KnownBundle, controlPlane: number): st
   const held = heldBy.length > 0 ? `on ${heldBy.length} of ${controlPlane} nodes` : '';
   const mounted = mountedOn.length > 0 ? `on media (${mountedOn.join(', ')})` : '';
   return [held, mounted].filter((part) => part !== '').join(', ');
-}
-
-/** One row for each node: where it stands, what holds it, since when. Those that wait come first. */
-export function nodeRows(updates: readonly NodeUpdate[], now: number): string[][] {
-  return updates
-    .map(({ metadata, spec, status }) => {
-      const hold = status?.holds?.[0];
-      const digest = (image: string | undefined) => image?.slice(image.indexOf('@') + 1);
-      const isDone = spec.osImage === undefined || digest(spec.osImage) === digest(status?.booted?.image);
-      const row = [
-        metadata.name,
-        isDone ? 'Done' : (status?.state ?? 'Unknown'),
-        status?.booted?.version ?? '?',
-        status?.staged?.version ?? '-',
-        hold === undefined ? '-' : humanDuration(now - Date.parse(hold.since)),
-        hold?.message ?? (isDone ? '' : (status?.message ?? '')),
-      ];
-      return { isDone, row };
-    })
-    .sort((a, b) => Number(a.isDone) - Number(b.isDone) || ((a.row[0] ?? '') < (b.row[0] ?? '') ? -1 : 1))
-    .map(({ row }) => row);
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../api/resources.ts';
+import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import type { Digest } from '../oci/digest.ts';
 import { acceptedAfter } from './upgrade-accept.ts';
-import { nodeRows, recommendations, versionLines } from './upgrade-view.ts';
+import { recommendations, versionLines } from './upgrade-view.ts';
 
 const now = Date.parse('2026-01-01T14:00:00Z');
 const digest = (letter: string): Digest => `sha256:${letter.repeat(64)}`;
@@ -117,19 +117,6 @@ test('every release at hand is listed, newest first, with what is known and what
       ['1.9.0', 'on every node', 'Blocked', '1 unaccepted risk: X'],
     ],
   );
-});
-
-test('nodes that wait come first, with what holds them and since when', () => {
-  const node = (name: string, booted: string, holds: object[] = []) =>
-    ({
-      metadata: { name },
-      spec: { osImage: image('b') },
-      status: { state: 'Staged', booted: { image: image(booted), version: booted }, holds },
-    }) as unknown as NodeUpdate;
-  assert.deepEqual(nodeRows([node('a', 'b'), node('b', 'a', [{ message: 'no marker', since: at }])], now), [
-    ['b', 'Staged', 'a', '-', '10h', 'no marker'],
-    ['a', 'Done', 'b', '-', '-', ''],
-  ]);
 });
 
 test('accept adds, takes back with a minus, replaces and clears', () => {

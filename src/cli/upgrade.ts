@@ -14,6 +14,7 @@ interface UpgradeOptions extends ConnectOptions {
   readonly force?: boolean;
   readonly accept?: readonly string[];
   readonly wait?: boolean;
+  readonly details?: string;
   readonly output?: string;
   readonly detailedExitcode?: boolean;
 }
@@ -43,6 +44,7 @@ export function command(): Command {
     .option(formatFlag, formatHelp)
     .action((options: UpgradeOptions) => withClient(options, (client) => upgrade(client, options)));
   withConnection(root.command('status').description('How far the update is, and what it waits for'))
+    .option('--details <what>', 'none, all, nodes, health or operators: more of the same picture')
     .option(formatFlag, formatHelp)
     .action((_: object, self: Command) => {
       const options = self.optsWithGlobals() as UpgradeOptions;
@@ -160,17 +162,30 @@ async function overview(client: KubeClient, options: UpgradeOptions): Promise<vo
 async function status(client: KubeClient, options: UpgradeOptions): Promise<void> {
   const format = parseFormat(options.output);
   const { readClusterVersion } = await import('./upgrade-request.ts');
-  const { nodeRows, versionLines } = await import('./upgrade-view.ts');
+  const { versionLines } = await import('./upgrade-view.ts');
   const version = await readClusterVersion(client);
   if (format === 'json' || format === 'yaml') return await printObject(version, format);
   if (format === 'name') return print(`clusterversion/${version.metadata.name}`);
-  print(versionLines(version, Date.now()).join('\n'));
-  const { items } = await client.list(client.kinds.NodeUpdate);
-  const moving = version.status?.history?.[0]?.state !== 'Completed';
-  if (items.length === 0 || (!moving && format !== 'wide')) return;
-  print(
-    `\n${renderTable(['NODE', 'STATE', 'BOOTED', 'STAGED', 'HELD FOR', 'MESSAGE'], nodeRows(items, Date.now()))}`,
-  );
+  const now = Date.now();
+  print(versionLines(version, now).join('\n'));
+  const isMoving = version.status?.history?.[0]?.state !== 'Completed';
+  if (!isMoving && format !== 'wide' && options.details === undefined) return;
+  const { detailWords, updateStatus } = await import('./upgrade-status.ts');
+  const words = options.details ?? (format === 'wide' ? 'all' : 'none');
+  const detail = detailWords.find((word) => word === words);
+  if (detail === undefined) {
+    throw new SluiceError('Usage', `--details ${words} is not known`, {
+      next: `Use one of: ${detailWords.join(', ')}.`,
+    });
+  }
+  const { kinds } = client;
+  const [operators, nodes, updates] = await Promise.all([
+    client.list(kinds.ClusterOperator),
+    client.list(kinds.Node),
+    client.list(kinds.NodeUpdate),
+  ]);
+  const objects = { version, operators: operators.items, nodes: nodes.items, updates: updates.items };
+  print(`\n${updateStatus(objects, now, detail).join('\n').trimEnd()}`);
 }
 
 async function recommend(client: KubeClient, options: UpgradeOptions): Promise<void> {

@@ -38,8 +38,8 @@ function whole(
       ? `${bundle.name} is whole on ${holds} of ${controlPlane.length} control-plane nodes; lacking: ${lacking.map((node) => node.name).join(', ')}`
       : `${bundle.name} is not reported available: ${available === undefined ? 'nothing tells of it' : available.message}`;
   const next = asked
-    ? 'Wait for the copies: sluice release status.'
-    : `Copy it: sluice release add ${target.version}.`;
+    ? `Wait for the copies: sluice release status ${target.version}.`
+    : `Copy it to every control-plane node: sluice release add ${target.version}.`;
   const ahead = purpose === 'preflight' && (mountedOn.length > 0 || holds > 0);
   return [
     {

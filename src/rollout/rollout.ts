@@ -1,14 +1,17 @@
 import type { Node } from '../api/core.ts';
-import { labels } from '../api/names.ts';
+import { labels, names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { planRollout, type RolloutNode, type RolloutPlan } from './plan.ts';
+import { parseRules, poolOf, rulesConfigMap } from './rules.ts';
 
 /** How the rollout of one OS image stands. */
 export interface RolloutProgress {
   readonly total: number;
   readonly plan: RolloutPlan;
+  /** What of the rules cannot be read, in words. */
+  readonly problems: readonly string[];
 }
 
 /**
@@ -19,14 +22,22 @@ export interface RolloutProgress {
  */
 export async function rollOut(client: KubeClient, image: string): Promise<RolloutProgress> {
   const { kinds } = client;
-  const [nodes, updates] = await Promise.all([client.list(kinds.Node), client.list(kinds.NodeUpdate)]);
+  const { configNamespace } = names(client.platform);
+  const [nodes, updates, groups, rules] = await Promise.all([
+    client.list(kinds.Node),
+    client.list(kinds.NodeUpdate),
+    client.list(kinds.FleetLockGroup),
+    client.tryGet(kinds.ConfigMap, rulesConfigMap, configNamespace),
+  ]);
   const byName = new Map(updates.items.map((update) => [update.metadata.name, update]));
+  const { pools, problems } = parseRules(rules?.data);
   const plan = planRollout(
     image,
     nodes.items.map((node) => rolloutNode(node, byName.get(node.metadata.name))),
+    { pools, lockHolds: groups.items.length > 0 },
   );
   for (const name of plan.assign) await assign(client, name, image, byName.has(name));
-  return { total: nodes.items.length, plan };
+  return { total: nodes.items.length, plan, problems };
 }
 
 async function assign(client: KubeClient, name: string, osImage: string, exists: boolean): Promise<void> {
@@ -44,14 +55,17 @@ async function assign(client: KubeClient, name: string, osImage: string, exists:
 
 function rolloutNode(node: Node, update: NodeUpdate | undefined): RolloutNode {
   const { status } = update ?? {};
+  const degraded = status?.conditions?.find((each) => each.type === 'Degraded' && each.status === 'True');
   return {
     name: node.metadata.name,
     controlPlane: node.metadata.labels?.[labels.controlPlane] !== undefined,
+    pool: poolOf(node.metadata.labels ?? {}),
     ready: node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true,
     wantedImage: update?.spec.osImage,
     bootedImage: status?.booted?.image,
     stagedImage: status?.staged?.image,
     state: status?.state,
+    failure: degraded === undefined ? undefined : degraded.message || degraded.reason,
     holds: status?.holds ?? [],
   };
 }

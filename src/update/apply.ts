@@ -5,14 +5,8 @@ import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError } from '../kube/error.ts';
 import { type Readiness, readinessOf } from './ready.ts';
+import type { PassWait, TaskWait, WaitTimes } from './wait.ts';
 import { type Block, type Chain, isJob, type Task, tasksOf } from './walk.ts';
-
-/** Something that the walk waits for, or that stands in its way. */
-export interface PassWait {
-  readonly message: string;
-  /** Why it fails, as the Failing condition names it; absent where it only takes its time. */
-  readonly failing?: string;
-}
 
 /** How far the walk is. */
 export interface PassResult {
@@ -21,29 +15,59 @@ export interface PassResult {
   readonly waiting: readonly PassWait[];
 }
 
+/** What is noted of a walk. A restart may lose it: applying a second time changes nothing. */
+export interface WalkNotes {
+  /** Ids of tasks that are done. */
+  readonly noted: Set<string>;
+  readonly times: WaitTimes;
+}
+
+export interface PassOptions {
+  readonly signal: AbortSignal;
+  readonly now: number;
+  /** Chains that are walked at once. */
+  readonly workers: number;
+  /** Milliseconds that an error may stand before it counts: what is made at once finds itself only after a while. */
+  readonly errorToleratedMs?: number;
+}
+
 /**
  * One pass over a payload: applies what may be applied now and ends where it must wait. It is called again until
- * nothing is left, and holds nothing but a note of what is done, which a restart may lose: applying a second time
- * changes nothing, and a Job that has run is not run again.
- *
- * @param noted ids of tasks that are done; this pass adds to it.
- * @param options.walkOn whether what waits holds back nothing else: to keep an applied payload as it is.
+ * nothing is left.
  */
 export async function applyPass(
   client: KubeClient,
   blocks: readonly Block[],
-  noted: Set<string>,
-  options: { signal: AbortSignal; walkOn?: boolean },
+  notes: WalkNotes,
+  options: PassOptions,
 ): Promise<PassResult> {
   const waiting: PassWait[] = [];
   for (const block of blocks) {
-    const ends = await Promise.all(block.map((chain) => applyChain(client, chain, noted, options)));
-    waiting.push(...ends.filter((end) => end !== undefined));
+    await inParallel(block, options.workers, async (chain) => {
+      const wait = await applyChain(client, chain, notes, options);
+      if (wait !== undefined) waiting.push(wait);
+    });
     options.signal.throwIfAborted();
-    if (waiting.length > 0 && options.walkOn !== true) break;
+    if (waiting.length > 0) break;
   }
   const tasks = tasksOf(blocks);
-  return { done: tasks.filter((task) => noted.has(task.id)).length, total: tasks.length, waiting };
+  return { done: tasks.filter((task) => notes.noted.has(task.id)).length, total: tasks.length, waiting };
+}
+
+async function inParallel<T>(
+  items: readonly T[],
+  workers: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < items.length) {
+      const item = items[next] as T;
+      next += 1;
+      await work(item);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(workers, items.length) }, worker));
 }
 
 /**
@@ -60,34 +84,38 @@ export async function createOperators(client: KubeClient, blocks: readonly Block
 async function applyChain(
   client: KubeClient,
   chain: Chain,
-  noted: Set<string>,
-  { signal, walkOn }: { signal: AbortSignal; walkOn?: boolean },
+  { noted, times }: WalkNotes,
+  { signal, now, errorToleratedMs = 0 }: PassOptions,
 ): Promise<PassWait | undefined> {
-  let first: PassWait | undefined;
   for (const task of chain) {
     if (noted.has(task.id)) continue;
     signal.throwIfAborted();
-    const wait = await applyTask(client, task);
+    const wait = await applyTask(client, task, errorToleratedMs);
     faultPoint('update-task');
-    if (wait === undefined) noted.add(task.id);
-    else if (walkOn === true) first ??= wait;
-    else return wait;
+    if (wait !== undefined) return times.note(task.id, wait, now);
+    noted.add(task.id);
+    times.done(task.id);
   }
-  return first;
+  return undefined;
 }
 
-async function applyTask(client: KubeClient, task: Task): Promise<PassWait | undefined> {
+async function applyTask(
+  client: KubeClient,
+  task: Task,
+  errorToleratedMs = 0,
+): Promise<TaskWait | undefined> {
   const { manifest, inclusion } = task;
   try {
     const readiness =
       inclusion.act === 'delete' ? await remove(client, manifest.object) : await apply(client, task);
     if (readiness.ready) return undefined;
-    const { message, failing } = readiness;
-    return failing === undefined ? { message } : { message, failing };
+    const { ready: _, ...wait } = readiness;
+    return { ...wait, toleratedMs: Math.max(wait.toleratedMs ?? 0, errorToleratedMs) };
   } catch (error) {
     return {
       message: `${describe(manifest.object)} (${manifest.file}): ${messageOf(error)}`,
       failing: reasonOf(error),
+      toleratedMs: errorToleratedMs,
     };
   }
 }
@@ -112,7 +140,7 @@ async function remove(client: KubeClient, object: AnyObject): Promise<Readiness>
   const standing = await client.tryGet(kind, name, namespace);
   return standing === undefined
     ? { ready: true }
-    : { ready: false, message: `${describe(object)} to be gone` };
+    : { ready: false, message: `${describe(object)} to be gone`, deletes: true };
 }
 
 function isOperator(object: AnyObject): boolean {

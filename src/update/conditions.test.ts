@@ -6,7 +6,15 @@ import { type RequestView, type UpdateView, updateConditions } from './condition
 import { acceptedRisksText, refusalOf } from './refusal.ts';
 
 const release = { version: '1.1.0', image: 'q.example/r@sha256:b' };
-const idle: UpdateView = { ...release, completed: true, everCompleted: true, done: 0, total: 0, waiting: [] };
+const idle: UpdateView = {
+  ...release,
+  completed: true,
+  everCompleted: true,
+  done: 0,
+  total: 0,
+  waiting: [],
+  implicit: [],
+};
 const moving: UpdateView = {
   ...idle,
   completed: false,
@@ -28,17 +36,17 @@ function texts(
 
 test('at rest', () => {
   const told = texts({ state: 'none' }, idle);
-  assert.equal(told.Progressing, 'False  Cluster version is 1.1.0');
-  assert.equal(told.Available, 'True  Done applying 1.1.0');
+  assert.equal(told.Progressing, 'False Completed Cluster version is 1.1.0');
+  assert.equal(told.Available, 'True ReleaseApplied Done applying 1.1.0');
   assert.match(told.ReleaseAccepted ?? '', /^True PayloadLoaded /);
-  assert.equal(told.Failing, 'False  ');
+  assert.equal(told.Failing, 'False AsExpected Nothing fails at 1.1.0');
   assert.deepEqual([told.Invalid, told.Upgradeable], [undefined, undefined]);
 });
 
 test('on the way, it counts and says what it waits on', () => {
   assert.equal(
     texts({ state: 'none' }, moving).Progressing,
-    'True  Working towards 1.1.0: 3 of 7 done (42% complete), waiting on Deployment a/b (0 of 1 updated)',
+    'True Applying Working towards 1.1.0: 3 of 7 done (42% complete), waiting on Deployment a/b (0 of 1 updated)',
   );
 });
 
@@ -55,6 +63,44 @@ test('errors while applying show in Failing and Progressing', () => {
   );
   assert.equal(told.Failing, 'True MultipleErrors m1; m2');
   assert.equal(told.Progressing, 'True MultipleErrors Unable to apply 1.1.0: m1; m2');
+});
+
+test('every condition has a reason and a message that explains itself', () => {
+  const states: [RequestView, UpdateView][] = [
+    [{ state: 'none' }, idle],
+    [{ state: 'none' }, moving],
+    [{ state: 'none' }, { ...moving, everCompleted: false }],
+    [{ state: 'invalid', message: 'no' }, idle],
+    [{ state: 'none' }, { ...moving, waiting: [{ message: 'm', failing: 'Abc' }], implicit: ['Console'] }],
+  ];
+  for (const [request, update] of states) {
+    for (const each of updateConditions([], { request, update, upgradeable: [] }, 0)) {
+      assert.match(each.reason ?? '', /^[A-Z][A-Za-z]+$/, each.type);
+      assert.ok((each.message ?? '').length > 0, each.type);
+    }
+  }
+});
+
+test('an operator that takes too long is told apart from one that fails', () => {
+  const waiting = [{ message: 'cluster operator dns to report operator 1.1.0', operator: 'dns', since: 0 }];
+  const at = (minutes: number, operator = 'dns') => {
+    const view = { ...moving, waiting: waiting.map((wait) => ({ ...wait, operator })) };
+    return Object.fromEntries(
+      updateConditions(
+        [],
+        { request: { state: 'none' }, update: view, upgradeable: [] },
+        minutes * 60_000,
+      ).map((each) => [each.type, `${each.status} ${each.reason} ${each.message}`]),
+    );
+  };
+  assert.match(at(29).Failing ?? '', /^False AsExpected/);
+  assert.match(at(30).Failing ?? '', /^Unknown SlowClusterOperator waiting on dns for longer than expected/);
+  assert.match(
+    at(30).Progressing ?? '',
+    /^True SlowClusterOperator Working towards .*, since 1970-01-01T00:00Z$/,
+  );
+  assert.match(at(89, 'machine-config').Failing ?? '', /^False/);
+  assert.match(at(90, 'machine-config').Failing ?? '', /^Unknown SlowClusterOperator/);
 });
 
 test('an invalid request stops at the version that runs', () => {

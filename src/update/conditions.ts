@@ -1,6 +1,7 @@
 import type { OperatorCondition } from '../api/core.ts';
 import { removeCondition, setCondition } from '../kube/conditions.ts';
-import type { PassWait } from './apply.ts';
+import type { Obstacle } from './obstacles.ts';
+import { type PassWait, slowOperators, waitText } from './wait.ts';
 
 /** How the request in spec stands. */
 export type RequestView =
@@ -26,6 +27,8 @@ export interface UpdateView {
   readonly done: number;
   readonly total: number;
   readonly waiting: readonly PassWait[];
+  /** Components that stay enabled though spec does not ask for them; sorted. */
+  readonly implicit: readonly string[];
 }
 
 const waitsShown = 5;
@@ -47,24 +50,27 @@ export function updateConditions(
   };
   const accepted = acceptedCondition(request, update);
   set('ReleaseAccepted', accepted.status, accepted.reason, accepted.message);
-  if (update.everCompleted) set('Available', 'True', '', availableMessage(update));
-  else set('Available', 'False', '', `${update.version} is not applied to its end yet`);
-  const failing = failingOf(update.waiting);
-  set('Failing', failing === undefined ? 'False' : 'True', failing?.reason ?? '', failing?.message ?? '');
-  const progress = progressOf(request, update, failing);
+  const { everCompleted, version } = update;
+  if (everCompleted) set('Available', 'True', 'ReleaseApplied', availableMessage(update));
+  else
+    set(
+      'Available',
+      'False',
+      'FirstRelease',
+      `${version}, the first release here, is not applied to its end yet`,
+    );
+  const failing = failingOf(update, now);
+  set('Failing', failing.status, failing.reason, failing.message);
+  const progress = progressOf(request, update, failing, now);
   set('Progressing', update.completed ? 'False' : 'True', progress.reason, progress.message);
+  const capabilities = implicitOf(update.implicit);
+  set('ImplicitlyEnabledCapabilities', capabilities.status, capabilities.reason, capabilities.message);
   if (request.state === 'invalid') set('Invalid', 'True', 'InvalidClusterVersion', request.message);
   else conditions = removeCondition(conditions, 'Invalid');
   const obstacle = upgradeableOf(upgradeable);
   if (obstacle === undefined) conditions = removeCondition(conditions, 'Upgradeable');
   else set('Upgradeable', 'False', obstacle.reason, obstacle.message);
   return conditions;
-}
-
-/** One thing that stands against going to another minor version. */
-export interface Obstacle {
-  readonly name: string;
-  readonly message: string;
 }
 
 function acceptedCondition(request: RequestView, update: UpdateView) {
@@ -83,23 +89,34 @@ function availableMessage(update: UpdateView): string {
     : `Applying ${update.version}; a release was applied to its end before`;
 }
 
-function failingOf(waiting: readonly PassWait[]): { reason: string; message: string } | undefined {
-  const failures = waiting.filter((wait) => wait.failing !== undefined);
-  const [first] = failures;
-  if (first?.failing === undefined) return undefined;
-  const reasons = new Set(failures.map((failure) => failure.failing));
-  return {
-    reason: reasons.size === 1 ? first.failing : 'MultipleErrors',
-    message: failures.map((failure) => failure.message).join('; '),
-  };
+interface Failing {
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
 }
 
-function progressOf(
-  request: RequestView,
-  update: UpdateView,
-  failing: { reason: string; message: string } | undefined,
-) {
+function failingOf({ waiting, version }: UpdateView, now: number): Failing {
+  const failures = waiting.filter((wait) => wait.failing !== undefined);
+  const [first] = failures;
+  if (first?.failing !== undefined) {
+    const reasons = new Set(failures.map((failure) => failure.failing));
+    return {
+      status: 'True',
+      reason: reasons.size === 1 ? first.failing : 'MultipleErrors',
+      message: bounded(failures.map((failure) => waitText(failure, now))),
+    };
+  }
+  const slow = slowOperators(waiting, now);
+  if (slow.length > 0) {
+    const message = `waiting on ${slow.join(', ')} for longer than expected; nobody says that something is wrong`;
+    return { status: 'Unknown', reason: 'SlowClusterOperator', message };
+  }
+  return { status: 'False', reason: 'AsExpected', message: `Nothing fails at ${version}` };
+}
+
+function progressOf(request: RequestView, update: UpdateView, failing: Failing, now: number) {
   const { version, done, total } = update;
+  const fails = failing.status === 'True';
   if (update.completed) {
     if (request.state === 'invalid') {
       return {
@@ -107,21 +124,38 @@ function progressOf(
         message: `Stopped at ${version}: the cluster version is invalid`,
       };
     }
-    return failing === undefined
-      ? { reason: '', message: `Cluster version is ${version}` }
-      : { reason: failing.reason, message: `Error while reconciling ${version}: ${failing.message}` };
+    return fails
+      ? { reason: failing.reason, message: `Error while reconciling ${version}: ${failing.message}` }
+      : { reason: 'Completed', message: `Cluster version is ${version}` };
   }
-  if (failing !== undefined)
-    return { reason: failing.reason, message: `Unable to apply ${version}: ${failing.message}` };
+  if (fails) return { reason: failing.reason, message: `Unable to apply ${version}: ${failing.message}` };
   const percent = total === 0 ? 0 : Math.floor((done / total) * 100);
-  const waits = update.waiting.slice(0, waitsShown).map((wait) => wait.message);
-  const more = update.waiting.length - waits.length;
-  const waitingOn =
-    waits.length === 0 ? '' : `, waiting on ${waits.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const waits = update.waiting.map((wait) => waitText(wait, now));
+  const waitingOn = waits.length === 0 ? '' : `, waiting on ${bounded(waits)}`;
   return {
-    reason: '',
+    reason: failing.status === 'Unknown' ? failing.reason : 'Applying',
     message: `Working towards ${version}: ${done} of ${total} done (${percent}% complete)${waitingOn}`,
   };
+}
+
+function bounded(lines: readonly string[]): string {
+  const more = lines.length - waitsShown;
+  return more > 0 ? `${lines.slice(0, waitsShown).join('; ')} and ${more} more` : lines.join('; ');
+}
+
+function implicitOf(implicit: readonly string[]) {
+  if (implicit.length === 0) {
+    return {
+      status: 'False',
+      reason: 'AsExpected',
+      message: 'Every enabled capability is asked for',
+    } as const;
+  }
+  return {
+    status: 'True',
+    reason: 'CapabilitiesImplicitlyEnabled',
+    message: `These capabilities are there and cannot be taken away: ${implicit.join(', ')}`,
+  } as const;
 }
 
 /** A name that a condition's reason may not be falls back to a general one (P-94). */

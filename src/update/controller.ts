@@ -18,11 +18,12 @@ import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { availableUpdates } from './available.ts';
-import type { Obstacle } from './conditions.ts';
-import { type ApplyNotes, advanceUpdate, keepApplied, type Progress } from './progress.ts';
+import { readObstacles } from './obstacles.ts';
+import { type ApplyNotes, advanceUpdate, freshNotes, keepApplied, type Progress } from './progress.ts';
 import { acceptedRisksText } from './refusal.ts';
 import { judgeRequest, type RequestOutcome } from './request.ts';
 import { begunStatus, seenStatus, unacceptedStatus } from './status.ts';
+import { WaitTimes } from './wait.ts';
 
 export interface UpdateOptions {
   readonly client: KubeClient;
@@ -98,7 +99,11 @@ function createUpdater(options: UpdateOptions): Updater {
   const random = options.random ?? randomBytes;
   const releases = createReleases(options.content, options.trustedKeys);
   const events = createEventRecorder(client, { component: 'sluice-update', logger, clock });
-  const memory: Memory = { notes: { digest: '', noted: new Set() }, keptAt: Number.NEGATIVE_INFINITY };
+  const memory: Memory = {
+    notes: freshNotes(''),
+    keptAt: Number.NEGATIVE_INFINITY,
+    keep: { attempt: 0, times: new WaitTimes() },
+  };
 
   async function reconcile(): Promise<{ requeueAfterMs?: number }> {
     let clusterVersion = await findOrCreate(client, options);
@@ -121,13 +126,13 @@ function createUpdater(options: UpdateOptions): Updater {
     const status = seenStatus(clusterVersion, {
       request,
       progress,
-      upgradeable: await obstacles(client, clusterVersion),
+      upgradeable: await readObstacles(client, clusterVersion, progress.waiting),
       available: failure === undefined ? found.updates : undefined,
       retrieval: {
         ok: failure === undefined,
         message:
           problems.length === 0
-            ? `${claims.length} releases are at hand`
+            ? `${claims.length} ${claims.length === 1 ? 'release is' : 'releases are'} at hand`
             : problems.join('; ').slice(0, 4096),
       },
       now: clock.now(),
@@ -166,7 +171,7 @@ function createUpdater(options: UpdateOptions): Updater {
 
   async function advance(clusterVersion: ClusterVersion, claims: readonly BundleClaim[]): Promise<Progress> {
     const { signal, excludeID = '' } = options;
-    const context = { client, releases, signal, excludeID };
+    const context = { client, releases, signal, excludeID, now: clock.now() };
     const { history = [], desired } = clusterVersion.status ?? {};
     const isCompleted = history[0]?.state === 'Completed';
     const due = clock.now() - memory.keptAt >= (options.keepIntervalMs ?? keepIntervalMsDefault);
@@ -184,12 +189,13 @@ function createUpdater(options: UpdateOptions): Updater {
       return stuck(isCompleted, messageOf(error), reason);
     }
     if (isCompleted) {
-      const kept = await keepApplied(context, clusterVersion, release);
+      const kept = await keepApplied(context, clusterVersion, release, memory.keep);
+      memory.keep.attempt += 1;
       memory.keptAt = clock.now();
       memory.keptWaiting = kept.waiting.filter((wait) => wait.failing !== undefined);
       return { ...kept, waiting: memory.keptWaiting, completed: true };
     }
-    if (memory.notes.digest !== digest) memory.notes = { digest, noted: new Set() };
+    if (memory.notes.digest !== digest) memory.notes = freshNotes(digest);
     const progress = await advanceUpdate(context, clusterVersion, release, memory.notes);
     if (progress.completed) memory.keptAt = clock.now();
     return progress;
@@ -206,6 +212,7 @@ function createUpdater(options: UpdateOptions): Updater {
 interface Memory {
   notes: ApplyNotes;
   keptAt: number;
+  keep: { attempt: number; readonly times: WaitTimes };
   keptWaiting?: Progress['waiting'];
 }
 
@@ -258,26 +265,6 @@ async function install(
     if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
     return await client.updateStatus(client.kinds.ClusterVersion, { ...clusterVersion, status });
   }
-}
-
-/** What stands against going to another minor version, told before anybody asks. */
-async function obstacles(client: KubeClient, clusterVersion: ClusterVersion): Promise<Obstacle[]> {
-  const operators = await client.list(client.kinds.ClusterOperator);
-  const found = operators.items.flatMap(({ metadata, status }): Obstacle[] => {
-    const upgradeable = status?.conditions?.find((each) => each.type === 'Upgradeable');
-    if (upgradeable?.status !== 'False') return [];
-    const { reason = 'no reason', message = '' } = upgradeable;
-    const words = `Cluster operator ${metadata.name} should not be updated between minor versions: ${reason}: ${message}`;
-    return [{ name: `ClusterOperatorUpgradeable-${metadata.name}`, message: words }];
-  });
-  if (!(clusterVersion.spec.overrides ?? []).some((override) => override.unmanaged)) return found;
-  return [
-    ...found,
-    {
-      name: 'ClusterVersionOverrides',
-      message: 'Disabling ownership via cluster version overrides prevents updates between minor versions',
-    },
-  ];
 }
 
 /** Tells once, as an event, what has changed for a person: a refusal, the end of an update. */

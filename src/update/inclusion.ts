@@ -1,6 +1,7 @@
 import { annotations as names } from '../api/names.ts';
-import type { ClusterVersionSpecCapabilities, ClusterVersionSpecOverride } from '../api/resources.ts';
+import type { ClusterVersionSpecOverride } from '../api/resources.ts';
 import type { PayloadManifest } from '../payload/payload.ts';
+import { type Features, featureSets } from './features.ts';
 
 /** What of a payload this cluster takes. */
 export interface InclusionRule {
@@ -10,7 +11,9 @@ export interface InclusionRule {
   readonly excludeID: string;
   /** Major version of the payload. */
   readonly major: string;
-  readonly capabilities: ClusterVersionSpecCapabilities | undefined;
+  readonly features: Features;
+  /** Whether an optional component is enabled. */
+  readonly isEnabled: (capability: string) => boolean;
   readonly overrides: readonly ClusterVersionSpecOverride[];
 }
 
@@ -54,30 +57,35 @@ function excludedByProfile(given: Annotations, rule: InclusionRule): string | un
   return included ? undefined : `it is not of the profile ${rule.profile}`;
 }
 
-/** No feature gate and no feature set but the default is switched on here. */
-function excludedByFeatures(given: Annotations, rule: InclusionRule): string | undefined {
+function excludedByFeatures(given: Annotations, { features, major }: InclusionRule): string | undefined {
   const set = given[`${prefix}feature-set`];
   const gates = given[`${prefix}feature-gate`];
   if (set !== undefined && gates !== undefined) return 'it names a feature set and feature gates';
-  if (set !== undefined && !list(set).includes('Default')) return `it is of the feature set ${set}`;
-  if (gates !== undefined && !list(gates).every((gate) => gate.startsWith('-')))
-    return `it needs the feature gate ${gates}`;
+  if (set !== undefined) {
+    const foreign = list(set).find((each) => !featureSets.includes(each));
+    if (foreign !== undefined) return `the feature set ${foreign} is not known`;
+    if (!list(set).includes(features.set)) return `it is of the feature set ${set}`;
+  }
+  const missing = list(gates ?? '').find((gate) =>
+    gate.startsWith('-') ? features.gates.has(gate.slice(1)) : !features.gates.has(gate),
+  );
+  if (missing !== undefined) return `it needs the feature gate ${missing}`;
   const majors = given[`${prefix}major-version`];
-  if (majors === undefined) return undefined;
-  const wanted = list(majors);
-  if (!wanted.every((major) => /^-?\d+$/.test(major))) return `${prefix}major-version is "${majors}"`;
-  if (wanted.includes(`-${rule.major}`)) return `it is not for major version ${rule.major}`;
-  const positive = wanted.filter((major) => !major.startsWith('-'));
-  return positive.length > 0 && !positive.includes(rule.major)
-    ? `it is for major version ${majors}`
-    : undefined;
+  return majors === undefined ? undefined : excludedByMajor(list(majors), major);
 }
 
-function excludedByCapability(given: Annotations, { capabilities }: InclusionRule): string | undefined {
+function excludedByMajor(wanted: readonly string[], major: string): string | undefined {
+  const text = wanted.join(',');
+  if (!wanted.every((each) => /^-?\d+$/.test(each))) return `${prefix}major-version is "${text}"`;
+  if (wanted.includes(`-${major}`)) return `it is not for major version ${major}`;
+  const positive = wanted.filter((each) => !each.startsWith('-'));
+  return positive.length > 0 && !positive.includes(major) ? `it is for major version ${text}` : undefined;
+}
+
+function excludedByCapability(given: Annotations, { isEnabled }: InclusionRule): string | undefined {
   const wanted = given[`capability.openshift.io/name`];
-  if (wanted === undefined || capabilities?.baselineCapabilitySet !== 'None') return undefined;
-  const enabled = new Set<string>(capabilities.additionalEnabledCapabilities ?? []);
-  const missing = wanted.split('+').filter((name) => !enabled.has(name));
+  if (wanted === undefined) return undefined;
+  const missing = wanted.split('+').filter((name) => !isEnabled(name));
   return missing.length === 0 ? undefined : `the capability ${missing.join(', ')} is not enabled`;
 }
 

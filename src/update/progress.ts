@@ -5,14 +5,21 @@ import { tryVersion } from '../gates/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Payload } from '../payload/payload.ts';
 import { rollOut } from '../rollout/rollout.ts';
-import { applyPass, createOperators, type PassResult, reasonOf } from './apply.ts';
+import { rolloutSummary } from '../rollout/summary.ts';
+import { applyPass, createOperators, type PassResult, reasonOf, type WalkNotes } from './apply.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { readFeatures } from './features.ts';
 import { type InclusionRule, profileDefault } from './inclusion.ts';
-import { type Block, planWalk } from './walk.ts';
+import { type PassWait, WaitTimes } from './wait.ts';
+import { arrange, type Block, planWalk } from './walk.ts';
 
 /** What is noted of the release that is being applied. A restart loses it, and then applies again without effect. */
-export interface ApplyNotes {
+export interface ApplyNotes extends WalkNotes {
   readonly digest: string;
-  readonly noted: Set<string>;
+}
+
+export function freshNotes(digest: string): ApplyNotes {
+  return { digest, noted: new Set(), times: new WaitTimes() };
 }
 
 export interface ApplyContext {
@@ -21,7 +28,15 @@ export interface ApplyContext {
   readonly signal: AbortSignal;
   /** Id by which manifests exclude themselves; '' for none. */
   readonly excludeID: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
+
+/** Chains that are walked at once; to keep what is there needs no hurry. */
+const workersApplying = 8;
+const workersReconciling = 2;
+/** To a cluster that has nothing yet an error is no news: what it needs comes in the same walk. */
+const initialErrorToleratedMs = 60_000;
 
 /** How far a release is: manifests applied and nodes that run its OS image, together. */
 export interface Progress extends PassResult {
@@ -35,37 +50,54 @@ export async function advanceUpdate(
   release: Release,
   notes: ApplyNotes,
 ): Promise<Progress> {
-  const { client, signal } = context;
+  const { client, signal, now } = context;
   const image = osImageOf(release);
   const blocks = await blocksOf(context, clusterVersion, release);
   if ('failure' in blocks) return { completed: false, done: 0, total: 0, waiting: [blocks.failure] };
   if (notes.noted.size === 0) await createOperators(client, blocks.planned);
-  const pass = await applyPass(client, blocks.planned, notes.noted, { signal });
+  const isFirst = !(clusterVersion.status?.history ?? []).some((entry) => entry.state === 'Completed');
+  const mode = isFirst ? 'initializing' : 'updating';
+  const pass = await applyPass(client, arrange(blocks.planned, mode, 0), notes, {
+    signal,
+    now,
+    workers: workersApplying,
+    ...(isFirst ? { errorToleratedMs: initialErrorToleratedMs } : {}),
+  });
   if (pass.waiting.length > 0 || image === undefined) {
     return { ...pass, completed: pass.waiting.length === 0 };
   }
-  const { plan, total } = await rollOut(client, image);
+  const { plan, total, problems } = await rollOut(client, image);
+  const failed = plan.waiting.some((wait) => wait.cause === 'Failed');
+  const waiting: PassWait[] = [...problems, ...rolloutSummary(plan.waiting)].map((message) => ({ message }));
   return {
     done: pass.done + plan.done.length,
     total: pass.total + total,
-    waiting: plan.waiting.map(({ node, message }) => ({ message: `node ${node}: ${message}` })),
+    waiting: failed ? waiting.map((wait) => ({ ...wait, failing: 'NodeUpdateFailed' })) : waiting,
     completed: plan.waiting.length === 0,
   };
 }
 
-/** Keeps an applied release as it is: what somebody changed or deleted is set back. */
+/**
+ * Keeps an applied release as it is: what somebody changed or deleted is set back.
+ *
+ * @param attempt counts the walks, so that each goes in another order.
+ */
 export async function keepApplied(
   context: ApplyContext,
   clusterVersion: ClusterVersion,
   release: Release,
+  keep: { readonly attempt: number; readonly times: WaitTimes },
 ): Promise<PassResult> {
+  const { client, signal, now } = context;
   const blocks = await blocksOf(context, clusterVersion, release);
   if ('failure' in blocks) return { done: 0, total: 0, waiting: [blocks.failure] };
-  return await applyPass(context.client, blocks.planned, new Set(), { signal: context.signal, walkOn: true });
+  const notes = { noted: new Set<string>(), times: keep.times };
+  const walk = arrange(blocks.planned, 'reconciling', keep.attempt);
+  return await applyPass(client, walk, notes, { signal, now, workers: workersReconciling });
 }
 
 async function blocksOf(
-  { releases, excludeID }: ApplyContext,
+  { client, releases, excludeID }: ApplyContext,
   clusterVersion: ClusterVersion,
   release: Release,
 ): Promise<{ planned: Block[] } | { failure: { message: string; failing: string } }> {
@@ -88,7 +120,9 @@ async function blocksOf(
     profile: profileDefault,
     excludeID,
     major: tryVersion(release.version)?.major ?? '',
-    capabilities: clusterVersion.spec.capabilities,
+    features: await readFeatures(client, release.version),
+    isEnabled: capabilitiesOf(clusterVersion.spec.capabilities, clusterVersion.status?.capabilities)
+      .isEnabled,
     overrides: clusterVersion.spec.overrides ?? [],
   };
   return { planned: planWalk(payload.manifests, rule) };

@@ -1,11 +1,12 @@
-import type { AnyObject, CustomResourceDefinition, Deployment, Job } from '../api/core.ts';
+import type { AnyObject, CustomResourceDefinition, Deployment, Job, KubeObject } from '../api/core.ts';
 import type { ClusterOperator } from '../api/resources.ts';
+import { degradedToleratedMs, type TaskWait } from './wait.ts';
 
 /** Whether an applied object has come to where the walk may go on from it. */
 export type Readiness =
   | { readonly ready: true }
-  /** `failing`: something is wrong, in one CamelCase word for the Failing condition. It is waited on all the same. */
-  | { readonly ready: false; readonly message: string; readonly failing?: string };
+  /** What is wrong is waited on all the same. */
+  | ({ readonly ready: false } & TaskWait);
 
 const ready: Readiness = { ready: true };
 
@@ -19,6 +20,8 @@ export function readinessOf(live: AnyObject, manifest: AnyObject): Readiness {
       return definitionReady(live as unknown as CustomResourceDefinition);
     case 'apps/Deployment':
       return deploymentReady(live as unknown as Deployment);
+    case 'apps/DaemonSet':
+      return daemonSetReady(live as unknown as DaemonSet);
     case 'batch/Job':
       return jobReady(live as unknown as Job);
     case 'config.openshift.io/ClusterOperator':
@@ -56,6 +59,29 @@ function deploymentReady({ metadata, spec, status }: Deployment): Readiness {
   return { ready: false, message };
 }
 
+/** The fields of a DaemonSet that tell how far it is rolled out. */
+interface DaemonSet extends KubeObject {
+  status?: {
+    observedGeneration?: number;
+    desiredNumberScheduled?: number;
+    updatedNumberScheduled?: number;
+    numberUnavailable?: number;
+    numberAvailable?: number;
+  };
+}
+
+/** As the cluster-version operator waits: some Pod runs the new template, and none that should run is missing. */
+function daemonSetReady({ metadata, status }: DaemonSet): Readiness {
+  // Where nothing plays the controller of DaemonSets there is no status to wait for (docs/embedded-api.md).
+  if (status?.observedGeneration === undefined) return ready;
+  const name = `DaemonSet ${metadata.namespace ?? ''}/${metadata.name}`;
+  const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled: updated = 0 } = status;
+  const missing = status.numberUnavailable ?? 0;
+  const seen = status.observedGeneration >= (metadata.generation ?? 0);
+  if (seen && missing === 0 && (wanted === 0 || updated > 0)) return ready;
+  return { ready: false, message: `${name} (${updated} of ${wanted} updated, ${missing} unavailable)` };
+}
+
 function jobReady({ metadata, status }: Job): Readiness {
   const has = (type: string) =>
     status?.conditions?.find((each) => each.type === type && each.status === 'True');
@@ -83,26 +109,29 @@ function operatorReady(live: ClusterOperator, manifest: ClusterOperator): Readin
   const statusOf = (type: string) => live.status?.conditions?.find((each) => each.type === type);
   const available = statusOf('Available');
   const degraded = statusOf('Degraded');
+  const wait = (message: string, more: Partial<TaskWait> = {}): Readiness => ({
+    ready: false,
+    message: `cluster operator ${name} ${message}`,
+    operator: name,
+    ...more,
+  });
+  // Not available: it fails now, whatever version it reports (facts §5.5).
+  if (available?.status === 'False') {
+    return wait(`to be available${words(available)}`, { failing: 'ClusterOperatorNotAvailable' });
+  }
   if (missing.length > 0) {
     const versions = missing.map((each) => `${each.name} ${each.version}`).join(', ');
     const stands = missing.map((each) => reported.get(each.name) ?? 'none').join(', ');
-    return { ready: false, message: `cluster operator ${name} to report ${versions} (reports ${stands})` };
+    return wait(`to report ${versions} (reports ${stands})`);
   }
-  if (available?.status !== 'True') {
-    const failing = available?.status === 'False' ? { failing: 'ClusterOperatorNotAvailable' } : {};
-    return {
-      ready: false,
-      message: `cluster operator ${name} to be available${words(available)}`,
-      ...failing,
-    };
-  }
+  if (available?.status !== 'True') return wait(`to be available${words(available)}`);
   if (degraded?.status !== 'False') {
-    const failing = degraded?.status === 'True' ? { failing: 'ClusterOperatorDegraded' } : {};
-    return {
-      ready: false,
-      message: `cluster operator ${name} to be no longer degraded${words(degraded)}`,
-      ...failing,
-    };
+    return wait(
+      `to be no longer degraded${words(degraded)}`,
+      degraded?.status === 'True'
+        ? { failing: 'ClusterOperatorDegraded', toleratedMs: degradedToleratedMs }
+        : {},
+    );
   }
   return ready;
 }

@@ -2,8 +2,10 @@ import type { ClusterVersion, ClusterVersionStatus, ClusterVersionStatusDesired 
 import { digestPart } from '../gates/gather.ts';
 import { setCondition } from '../kube/conditions.ts';
 import { rfc3339 } from '../observe/clock.ts';
-import { type Obstacle, type RequestView, updateConditions } from './conditions.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { type RequestView, updateConditions } from './conditions.ts';
 import { noteHistory } from './history.ts';
+import type { Obstacle } from './obstacles.ts';
 import type { Progress } from './progress.ts';
 
 /** A release that goes into status. */
@@ -55,6 +57,7 @@ export function seenStatus(clusterVersion: ClusterVersion, facts: StatusFacts): 
   const history = progress.completed
     ? noteHistory(before, { version, image, verified: true, completed: true }, rfc3339(now))
     : before;
+  const capabilities = capabilitiesOf(clusterVersion.spec.capabilities, status.capabilities);
   const conditions = updateConditions(
     status.conditions,
     {
@@ -68,6 +71,7 @@ export function seenStatus(clusterVersion: ClusterVersion, facts: StatusFacts): 
         done: progress.done,
         total: progress.total,
         waiting: progress.waiting,
+        implicit: capabilities.implicit,
       },
     },
     now,
@@ -75,12 +79,13 @@ export function seenStatus(clusterVersion: ClusterVersion, facts: StatusFacts): 
   const retrieved = {
     type: 'RetrievedUpdates',
     status: facts.retrieval.ok ? 'True' : 'False',
-    reason: facts.retrieval.ok ? '' : 'RemoteFailed',
+    reason: facts.retrieval.ok ? 'AsExpected' : 'RemoteFailed',
     message: facts.retrieval.message,
   } as const;
   return {
     ...status,
     history,
+    capabilities: capabilities.status,
     // A request that is still looked at is not observed yet (origin #31600).
     observedGeneration:
       request.state === 'refused' && request.pending ? status.observedGeneration : (metadata.generation ?? 0),

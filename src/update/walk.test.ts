@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyObject } from '../api/core.ts';
 import type { PayloadManifest } from '../payload/payload.ts';
+import { noFeatures } from './features.ts';
 import { type InclusionRule, inclusionOf, profileDefault } from './inclusion.ts';
-import { planWalk } from './walk.ts';
+import { arrange, planWalk, tasksOf } from './walk.ts';
 
 const rule: InclusionRule = {
   profile: profileDefault,
   excludeID: 'internal',
   major: '4',
-  capabilities: undefined,
+  features: noFeatures,
+  isEnabled: () => true,
   overrides: [],
 };
 const included = { 'include.release.openshift.io/self-managed-high-availability': 'true' };
@@ -82,6 +84,57 @@ for (const [annotations, wanted] of [
     assert.equal(inclusionOf(manifest('0000_10_a_1', { annotations }), rule).act, wanted);
   });
 }
+
+for (const [given, features, wanted] of [
+  [{ 'feature-set': 'TechPreviewNoUpgrade' }, { set: 'TechPreviewNoUpgrade', gates: new Set() }, 'apply'],
+  [{ 'feature-set': 'Default' }, { set: 'TechPreviewNoUpgrade', gates: new Set() }, 'exclude'],
+  [{ 'feature-set': 'Default,Other' }, noFeatures, 'exclude'],
+  [{ 'feature-gate': 'A,B' }, { set: 'Default', gates: new Set(['A', 'B']) }, 'apply'],
+  [{ 'feature-gate': 'A,B' }, { set: 'Default', gates: new Set(['A']) }, 'exclude'],
+  [{ 'feature-gate': '-A' }, { set: 'Default', gates: new Set(['A']) }, 'exclude'],
+] as [Record<string, string>, InclusionRule['features'], string][]) {
+  test(`inclusion of ${JSON.stringify(given)} with ${features.set} [${[...features.gates]}]: ${wanted}`, () => {
+    const annotations = {
+      ...included,
+      ...Object.fromEntries(
+        Object.entries(given).map(([key, value]) => [`release.openshift.io/${key}`, value]),
+      ),
+    };
+    assert.equal(inclusionOf(manifest('f', { annotations }), { ...rule, features }).act, wanted);
+  });
+}
+
+test('a component that needs a capability is taken with all of them, and not without', () => {
+  const annotations = { ...included, 'capability.openshift.io/name': 'Console+Storage' };
+  const act = (enabled: string[]) =>
+    inclusionOf(manifest('f', { annotations }), { ...rule, isEnabled: (name) => enabled.includes(name) }).act;
+  assert.equal(act(['Console', 'Storage']), 'apply');
+  assert.equal(act(['Console']), 'exclude');
+});
+
+test('a new cluster gets everything at once, an update level by level, and keeping goes in another order each time', () => {
+  const files = Array.from({ length: 16 }, (_, index) => `0000_${10 + index}_a_x`);
+  const blocks = planWalk(
+    files.map((file) => manifest(file)),
+    rule,
+  );
+  assert.equal(arrange(blocks, 'updating', 0).length, 16);
+  assert.deepEqual(
+    arrange(blocks, 'initializing', 0).map((block) => block.length),
+    [16],
+  );
+  const orders = [0, 1, 7, 8].map((attempt) => {
+    const walk = arrange(blocks, 'reconciling', attempt);
+    assert.ok(walk.every((block) => block.length === 1 || walk.length === 1));
+    return tasksOf(walk).map((task) => task.manifest.file);
+  });
+  for (const order of orders) assert.deepEqual([...order].sort(), files);
+  assert.equal(new Set(orders.map((order) => order.join())).size, 4, 'four different orders');
+  assert.deepEqual(
+    tasksOf(arrange(blocks, 'reconciling', 1)).map((task) => task.manifest.file),
+    orders[1],
+  );
+});
 
 test('create-only is kept apart', () => {
   const annotations = { ...included, 'release.openshift.io/create-only': 'true' };

@@ -47,6 +47,48 @@ export function planWalk(manifests: readonly PayloadManifest[], rule: InclusionR
   return blocks;
 }
 
+/** How a payload is walked (facts §5.7). */
+export type WalkMode =
+  /** To a cluster that has nothing yet: everything at once, since what waits for what finds itself. */
+  | 'initializing'
+  /** From one release to the next: level by level. */
+  | 'updating'
+  /** To keep what is there: each object for itself, in another order each time, so that nothing starves. */
+  | 'reconciling';
+
+/** Blocks with the order of the mode. @param attempt counts the walks of `reconciling`. */
+export function arrange(blocks: readonly Block[], mode: WalkMode, attempt: number): readonly Block[] {
+  switch (mode) {
+    case 'updating':
+      return blocks;
+    case 'initializing':
+      return [blocks.flat()];
+    case 'reconciling':
+      return [rotated(shuffled(tasksOf(blocks), Math.floor(attempt / 8)), attempt % 8).map((task) => [task])];
+  }
+}
+
+function rotated<T>(items: readonly T[], eighths: number): T[] {
+  const at = Math.floor((items.length * eighths) / 8);
+  return [...items.slice(at), ...items.slice(0, at)];
+}
+
+/** The same order for the same seed: a walk can be told again (xorshift32). */
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  const order = [...items];
+  let state = (seed + 1) * 2654435761;
+  for (let index = order.length - 1; index > 0; index -= 1) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    const other = (state >>> 0) % (index + 1);
+    const held = order[index] as T;
+    order[index] = order[other] as T;
+    order[other] = held;
+  }
+  return order;
+}
+
 export function isJob({ object }: PayloadManifest): boolean {
   return object.kind === 'Job' && object.apiVersion.startsWith('batch/');
 }

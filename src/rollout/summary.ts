@@ -1,0 +1,63 @@
+import type { RolloutWait, WaitCause } from './plan.ts';
+
+/** Names that a summary spells out; of more it says how many. */
+const namesShown = 5;
+
+/**
+ * What a rollout waits for, one line for each cause, since a cluster has many nodes and few reasons:
+ * `3 nodes that are held: marker_file (master-0, master-1, master-2)`.
+ */
+export function rolloutSummary(waiting: readonly RolloutWait[]): string[] {
+  const byCause = new Map<WaitCause, RolloutWait[]>();
+  for (const wait of waiting) byCause.set(wait.cause, [...(byCause.get(wait.cause) ?? []), wait]);
+  return [...byCause].map(([cause, waits]) => line(cause, waits));
+}
+
+function line(cause: WaitCause, waits: readonly RolloutWait[]): string {
+  const [first] = waits;
+  const count = waits.length;
+  const one = count === 1;
+  const nodes = `${count} ${one ? 'node' : 'nodes'}`;
+  const names = listed(waits);
+  switch (cause) {
+    case 'Held':
+      return `${nodes} that ${one ? 'is' : 'are'} held: ${byGate(waits)}`;
+    case 'Staging':
+      return `${nodes} to stage the new OS image (${names})`;
+    case 'Rebooting':
+      return `${nodes} to reboot into it (${names})`;
+    case 'NotReady':
+      return `${nodes} that ${one ? 'runs' : 'run'} it to become ready (${names})`;
+    case 'NoAgent':
+      return `${nodes} without an agent (${names})`;
+    case 'Failed':
+      return `${nodes} that failed: ${waits.map((wait) => `${wait.node} (${wait.message})`).join(', ')}`;
+    case 'ControlPlaneFirst':
+      return `${nodes} until the control plane is done (${names})`;
+    case 'CanariesFirst':
+      return `${nodes} until the canaries are done (${names})`;
+    case 'Turn':
+      return `${nodes} whose turn comes later (${names})`;
+    case 'Quorum':
+      return `${nodes} that etcd cannot do without now (${names}): ${first?.message ?? ''}`;
+    case 'Paused':
+      return `${nodes} of a paused pool (${names})`;
+    case 'Stopped':
+      return `${nodes} not begun (${names}): ${first?.message ?? ''}`;
+  }
+}
+
+function byGate(waits: readonly RolloutWait[]): string {
+  const gates = new Map<string, RolloutWait[]>();
+  for (const wait of waits) {
+    const gate = wait.gate ?? '?';
+    gates.set(gate, [...(gates.get(gate) ?? []), wait]);
+  }
+  return [...gates].map(([gate, held]) => `${gate} (${listed(held)})`).join(', ');
+}
+
+function listed(waits: readonly RolloutWait[]): string {
+  const names = waits.map((wait) => wait.node);
+  const more = names.length - namesShown;
+  return more > 1 ? `${names.slice(0, namesShown).join(', ')} and ${more} more` : names.join(', ');
+}

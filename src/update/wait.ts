@@ -1,0 +1,64 @@
+/** Something that the walk waits for, or that stands in its way. */
+export interface PassWait {
+  readonly message: string;
+  /** Why it fails, as the Failing condition names it; absent where it only takes its time. */
+  readonly failing?: string;
+  /** The cluster operator that is waited for. */
+  readonly operator?: string;
+  /** Whether it waits for an object that the payload deletes. */
+  readonly deletes?: true;
+  /** Since when, in milliseconds since the epoch; absent where nobody counted. */
+  readonly since?: number;
+}
+
+/** What one look at a task found, before it is known how long that has stood. */
+export interface TaskWait extends Omit<PassWait, 'since'> {
+  /** Milliseconds that it may stand before it counts as failing. */
+  readonly toleratedMs?: number;
+}
+
+/** Milliseconds that an operator may be degraded before the update fails by it (facts §5.5). */
+export const degradedToleratedMs = 40 * 60_000;
+/** Milliseconds after which an operator is called slow; the machine-config operator moves whole nodes. */
+const slowMs = 30 * 60_000;
+const slowMsMachineConfig = 90 * 60_000;
+
+/** Milliseconds that a wait must stand before people are told since when, so that short ones change no status. */
+const sinceShownMs = 60_000;
+
+/** Remembers since when each task waits for the same thing. A restart loses it: then it counts from the restart. */
+export class WaitTimes {
+  readonly #since = new Map<string, { kind: string; since: number }>();
+
+  /** The wait with its time; what is tolerated for a while does not fail before. */
+  note(task: string, wait: TaskWait, now: number): PassWait {
+    const kind = `${wait.failing ?? ''} ${wait.operator ?? ''}`;
+    const standing = this.#since.get(task);
+    const since = standing?.kind === kind ? standing.since : now;
+    this.#since.set(task, { kind, since });
+    const { toleratedMs = 0, failing, ...rest } = wait;
+    const fails = failing !== undefined && now - since >= toleratedMs;
+    return { ...rest, since, ...(fails ? { failing } : {}) };
+  }
+
+  done(task: string): void {
+    this.#since.delete(task);
+  }
+}
+
+/** The words of a wait, with since when it stands where that has become long. */
+export function waitText({ message, since }: PassWait, now: number): string {
+  if (since === undefined || now - since < sinceShownMs) return message;
+  return `${message}, since ${new Date(since).toISOString().slice(0, 16)}Z`;
+}
+
+/** Operators that take longer than they should; sorted. */
+export function slowOperators(waiting: readonly PassWait[], now: number): string[] {
+  return waiting
+    .flatMap(({ operator, since }) => {
+      if (operator === undefined || since === undefined) return [];
+      const limit = operator === 'machine-config' ? slowMsMachineConfig : slowMs;
+      return now - since >= limit ? [operator] : [];
+    })
+    .sort();
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import type { AnyObject, Node } from '../src/api/core.ts';
+import type { ClusterOperator, ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
+import { renderTable } from '../src/cli/output.ts';
+import { reportView, wrapRows } from '../src/cli/preflight-report.ts';
+import { updateStatus } from '../src/cli/upgrade-status.ts';
+import { versionLines } from '../src/cli/upgrade-view.ts';
+
+/**
+ * Recorded cluster objects in, text out: `golden/<case>/objects.yaml` and beside it a file for each command. With
+ * GOLDEN=write the texts are written anew, to be read and committed.
+ */
+const root = join(import.meta.dirname, 'golden');
+const now = Date.parse('2026-01-01T14:00:00Z');
+
+for (const name of readdirSync(root)) {
+  const objects = parseAllDocuments(readFileSync(join(root, name, 'objects.yaml'), 'utf8')).map(
+    (document) => document.toJS() as AnyObject,
+  );
+  const all = <T>(kind: string) => objects.filter((each) => each.kind === kind) as unknown as T[];
+  const [version] = all<ClusterVersion>('ClusterVersion');
+  if (version !== undefined) {
+    const seen = {
+      version,
+      operators: all<ClusterOperator>('ClusterOperator'),
+      nodes: all<Node>('Node'),
+      updates: all<NodeUpdate>('NodeUpdate'),
+    };
+    golden(name, 'status.txt', () => [...versionLines(version, now), '', ...updateStatus(seen, now)]);
+    golden(name, 'status-all.txt', () => updateStatus(seen, now, 'all'));
+  }
+  for (const report of all<UpdatePreflight>('UpdatePreflight')) {
+    for (const [file, columns] of [
+      ['preflight.txt', undefined],
+      ['preflight-100.txt', 100],
+    ] as const) {
+      golden(name, file, () => {
+        const view = reportView(report, now);
+        const rows = wrapRows(view, columns).flat();
+        return [view.heading, view.verdict.text, '', renderTable(view.columns, rows), '', ...view.next];
+      });
+    }
+  }
+}
+
+function golden(name: string, file: string, render: () => string[]): void {
+  test(`${name}: ${file}`, () => {
+    const path = join(root, name, file);
+    const text = `${render().join('\n').trimEnd()}\n`;
+    if (process.env.GOLDEN === 'write') writeFileSync(path, text);
+    assert.ok(existsSync(path), `${path} is not there: GOLDEN=write makes it`);
+    assert.equal(text, readFileSync(path, 'utf8'));
+  });
+}
