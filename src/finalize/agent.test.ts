@@ -6,9 +6,11 @@ import { type TestContext, test } from 'node:test';
 import { systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
-import { type AgentReport, createFinalizationAgent, type Desired } from './agent.ts';
+import { createFinalizationAgent, type Desired } from './agent.ts';
 import type { LockAnswer } from './fleet-lock.ts';
 import { markerPathIn, writeMarker } from './marker.ts';
+import { createMetrics } from './metrics.ts';
+import { type AgentReport, transitions } from './report.ts';
 import { bootSimulated, installSimulated, simulatedDriver } from './simulated.ts';
 
 const v1: Digest = `sha256:${'1'.repeat(64)}`;
@@ -30,6 +32,7 @@ async function createNode(t: TestContext) {
       `[updates]\nstrategy = ${strategies}\n[updates.marker_file]\npath = "${markerPathIn(marker)}"\n[updates.fleet_lock]\nbase_url = "http://lock/"`,
     );
   await rule('["marker_file", "fleet_lock"]');
+  /** Without what a new node gives back in case an agent before it left a slot. */
   const calls: string[] = [];
   let answer: LockAnswer = { kind: 'granted' };
   let desired: Desired = { image: `os@${v2}`, digest: v2 };
@@ -57,14 +60,17 @@ async function createNode(t: TestContext) {
           return answer;
         },
         steadyState: async () => {
-          calls.push('steady-state');
+          if (calls.includes('pre-reboot')) calls.push('steady-state');
           return { kind: 'granted' };
         },
       },
-      blockers: async () => [],
+      metrics: createMetrics(0),
       clockEvidence: async () => ({ synchronized: true }),
       desired: () => desired,
       report: async (report) => {
+        if (last !== undefined && last.state !== report.state) {
+          assert.ok(transitions[last.state].includes(report.state), `${last.state} to ${report.state}`);
+        }
         last = report;
         if (enough(report)) stop.abort();
       },

@@ -1,271 +1,400 @@
-import { watch } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
-import { faultPoint } from '../durable/fault.ts';
-import { readJson, writeJson } from '../durable/file.ts';
-import { messageOf } from '../errors/error.ts';
-import type { Clock } from '../observe/clock.ts';
-import { rfc3339 } from '../observe/clock.ts';
+import { isSluiceError, messageOf } from '../errors/error.ts';
+import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ClockEvidence } from './clock-trust.ts';
-import type { LoadedConfig } from './config.ts';
+import type { FinalizeConfig, LoadedConfig } from './config.ts';
 import { loadConfig } from './config-files.ts';
-import { decide, type Facts, type Intent, type Step } from './decide.ts';
-import type { OsDriver, OsStatus } from './driver.ts';
+import { createDebts } from './debts.ts';
+import { decide, type Facts, type Intent, judgeNode, type Step, type Wanted } from './decide.ts';
+import type { OsDriver } from './driver.ts';
 import type { LockAnswer, LockRequest } from './fleet-lock.ts';
-import { type Hold, type ReportedHold, reportHolds } from './hold.ts';
+import { type Hold, lookAgainMs, nextLookMs } from './hold.ts';
 import { lookAtMarker, type Marker, removeMarker, writeMarker } from './marker.ts';
+import { type MemoryFile, openMemory } from './memory.ts';
+import type { Metrics } from './metrics.ts';
+import { type AgentReport, type AgentState, createReports } from './report.ts';
+import { lastWarningMs, type Users } from './users.ts';
+import { createWatcher } from './watch.ts';
+import type { Schedule } from './weekly.ts';
+import { loadZone } from './zone.ts';
 
-/** What the agent keeps across restarts, in one file that is durable before each step. */
-interface Memory {
-  readonly intent?: Intent;
-  readonly failures: Readonly<Record<string, number>>;
-  /** The window of the cluster that was last turned into a marker, as JSON; '' where none is in force. */
-  readonly appliedWindow: string;
-}
-
-export type AgentState = 'Idle' | 'Staging' | 'Held' | 'WaitingForSlot' | 'Finalizing';
-
-/** What a person sees of a node's agent. */
-export interface AgentReport {
-  readonly state: AgentState;
-  readonly holds: readonly ReportedHold[];
-  readonly os: OsStatus;
-  readonly bootID: string;
-  readonly driver: OsDriver['name'];
-  readonly configWarnings: readonly string[];
-}
-
-/** What the cluster wants of this node; from NodeUpdate.spec, or from a local update source. */
+/** What is wanted of this node; from NodeUpdate.spec, or from a local update source. */
 export interface Desired {
   readonly image?: string;
   readonly digest?: Digest;
   readonly window?: { readonly notAfter?: number; readonly once?: boolean; readonly release?: string };
 }
 
+/** What a reboot of this machine would disturb. */
+export interface HostLook {
+  readonly blockers: readonly Hold[];
+  readonly users: Users;
+}
+
+/** The machine that the agent runs on, where `finalize` reboots it. */
+export interface Host {
+  /** @param wanted the release that waits; hooks are told. @param firstBoot the agent's first boot here. */
+  look(config: FinalizeConfig, wanted: Wanted | undefined, firstBoot: boolean): Promise<HostLook>;
+  /** Tells the users on their terminals. Never throws, never waits for a terminal that does not read. */
+  warn(message: string): Promise<void>;
+}
+
 export interface AgentOptions {
   readonly stateFile: string;
   readonly configDirectories: readonly string[];
   readonly bootID: string;
-  /** The id in the fleet lock (identity.ts). */
+  /** The id in the fleet lock (lock/identity.ts), unless the configuration names another. */
   readonly lockId: string;
   readonly driver: OsDriver;
   readonly lockClient: {
     preReboot(request: LockRequest): Promise<LockAnswer>;
     steadyState(request: LockRequest): Promise<LockAnswer>;
   };
-  readonly blockers: () => Promise<readonly Hold[]>;
+  /** Absent where a reboot is not one of the host. */
+  readonly host?: Host;
   readonly clockEvidence: () => Promise<Omit<ClockEvidence, 'declared'>>;
   /** Undefined while it is not known (the API has not been reached yet): then nothing is decided anew. */
   readonly desired: () => Desired | undefined;
   readonly report: (report: AgentReport) => Promise<void>;
+  /** Called with each configuration that is read. */
+  readonly onConfig?: (config: FinalizeConfig) => void;
   /** The only uid who may own the marker; root's. */
   readonly markerOwnerUid: number;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
 
-/** Everything is looked at again at least this often, whatever happened meanwhile (case B14). */
-const lookAgainMs = 60_000;
-/** Between two questions to a lock server whose slots are taken, plus up to half of it again. */
-const lockRetryMs = 2_000;
-const failureRetryMs = 5_000;
+/** Between two questions to a lock server whose slots are taken: the first, and the longest. */
+const lockRetryMs = { first: 2_000, most: 10_000 };
+/** After something that failed: the first wait, doubled up to the longest. */
+const setbackMs = { first: 5_000, most: 600_000 };
 
 export interface FinalizationAgent {
-  /** Something changed (the desired image, the window): look now. */
+  /** Something changed (the desired image, the window, an inhibitor): look now. */
   wake(): void;
+  /** Opens or closes this node's window: writes or removes the marker file. */
+  setWindow(window: Marker | undefined): Promise<void>;
   /** Runs until the signal aborts. */
   run(): Promise<void>;
 }
 
 /** The shell around `decide`: looks at the world, acts on one step, reports, waits for an event or the time. */
 export function createFinalizationAgent(options: AgentOptions): FinalizationAgent {
-  const { clock, driver, logger, signal } = options;
-  let memory: Memory = { failures: {}, appliedWindow: '' };
+  const { clock, driver, logger, signal, metrics } = options;
+  const reportOf = createReports(driver.name);
+  /** This node's own place in every jitter, the same at each look. */
+  const share = createHash('sha256').update(options.lockId).digest().readUInt32BE() / 2 ** 32;
+  let memory: MemoryFile;
+  let debts: ReturnType<typeof createDebts>;
   let lock: LockAnswer | undefined;
-  let reported: readonly ReportedHold[] = [];
+  let lockAsked = 0;
+  let setback: { readonly hold: Hold; readonly count: number; readonly until: number } | undefined;
+  let grace: { readonly since: number; readonly warned: boolean } | undefined;
+  let lastGood: FinalizeConfig | undefined;
+  let markerPath = '';
   let awaken: () => void = () => {};
   let pending = false;
   const wake = () => {
     pending = true;
     awaken();
   };
-  const watcher = createMarkerWatcher(wake);
+  const watcher = createWatcher(wake);
 
-  async function remember(change: Partial<Memory>): Promise<void> {
-    memory = { ...memory, ...change };
-    await writeJson(options.stateFile, memory);
-    faultPoint('finalize-remembered');
-  }
-
-  async function forgetIntent(): Promise<void> {
-    const { intent: _, ...rest } = memory;
-    memory = rest;
-    lock = undefined;
-    await writeJson(options.stateFile, memory);
+  /** What is broken holds the node; all but the permission goes on by the last good rule (docs/decisions/0005). */
+  async function readConfig(): Promise<LoadedConfig> {
+    const loaded = await loadConfig(options.configDirectories);
+    if (loaded.problems.length === 0) lastGood = loaded.config;
+    const config = lastGood ?? loaded.config;
+    markerPath = config.marker.path;
+    watcher.follow([
+      { directory: dirname(markerPath), name: basename(markerPath) },
+      ...options.configDirectories.map((directory) => ({ directory })),
+    ]);
+    options.onConfig?.(config);
+    metrics.config(config, loaded.problems.length === 0);
+    return { ...loaded, config };
   }
 
   /** A window of the cluster becomes this node's marker, once for each change of it. */
-  async function applyWindow(path: string, desired: Desired): Promise<void> {
-    const { window } = desired;
+  async function applyWindow({ window }: Desired): Promise<void> {
     const text = window === undefined ? '' : JSON.stringify(window);
-    if (text === memory.appliedWindow) return;
-    if (window === undefined) await removeMarker(path);
-    else await writeMarker(path, markerOf(window));
-    await remember({ appliedWindow: text });
+    if (text === memory.now.appliedWindow) return;
+    if (window === undefined) await removeMarker(markerPath);
+    else await writeMarker(markerPath, { ...window, once: window.once === true });
+    await memory.remember({ appliedWindow: text });
   }
 
   async function look(config: LoadedConfig, desired: Desired): Promise<Facts> {
     const { config: rules } = config;
-    await applyWindow(rules.marker.path, desired);
+    await applyWindow(desired);
     const { image, digest } = desired;
+    const wanted = image === undefined || digest === undefined ? undefined : { image, digest };
+    const os = await driver.status();
+    const { intent, confirmed, staged } = memory.now;
+    const update = wanted ?? os.staged;
+    const host = await options.host?.look(rules, update, memory.now.firstBootID === options.bootID);
+    const schedule = await scheduleOf(rules);
     return {
       config,
-      ...(image === undefined || digest === undefined ? {} : { desired: { image, digest } }),
-      os: await driver.status(),
+      ...(wanted === undefined ? {} : { desired: wanted }),
+      os,
       bootID: options.bootID,
-      ...(memory.intent === undefined ? {} : { intent: memory.intent }),
-      failures: digest === undefined ? 0 : (memory.failures[digest] ?? 0),
-      marker: await lookAtMarker(rules.marker.path, {
+      ...(intent === undefined ? {} : { intent }),
+      failures: update === undefined ? 0 : (memory.now.failures[update.digest] ?? 0),
+      ...(confirmed === undefined ? {} : { confirmed }),
+      ...(staged === undefined ? {} : { stagedByUs: staged }),
+      ...(schedule === undefined ? {} : { schedule }),
+      share,
+      marker: await lookAtMarker(markerPath, {
         allowWithoutExpiry: rules.marker.allowWithoutExpiry,
         ownerUid: options.markerOwnerUid,
       }),
       clock: { declared: rules.clockTrusted, ...(await options.clockEvidence()) },
-      blockers: await options.blockers(),
+      blockers: host?.blockers ?? [],
+      users: host?.users ?? { kind: 'none' },
+      ...(grace === undefined ? {} : { graceSince: grace.since }),
       ...(lock === undefined ? {} : { lock }),
+      ...(setback !== undefined && setback.until > clock.now() ? { setback: setback.hold } : {}),
       now: clock.now(),
     };
   }
 
   async function report(state: AgentState, holds: readonly Hold[], facts: Facts): Promise<void> {
-    reported = reportHolds(holds, reported, rfc3339(clock.now()));
-    await options.report({
-      state,
-      holds: reported,
-      os: facts.os,
-      bootID: options.bootID,
-      driver: driver.name,
-      configWarnings: facts.config.warnings,
-    });
+    const made = reportOf(state, holds, facts);
+    metrics.report(made);
+    await options.report(made);
   }
 
   /** Acts on one step. Returns the milliseconds until the next look, 0 for at once. */
   async function act(step: Step, facts: Facts): Promise<number> {
     switch (step.kind) {
       case 'idle':
+        setback = undefined;
         await report('Idle', [], facts);
-        return lookAgainMs;
-      case 'hold': {
-        const waits = step.holds.every((hold) => hold.gate === 'fleet_lock');
-        await report(waits ? 'WaitingForSlot' : 'Held', step.holds, facts);
-        if (!waits) return lookAgainMs;
-        lock = undefined; // The next look asks again.
-        return lockRetryMs * (1 + options.random() / 2);
-      }
+        return untilDebt(lookAgainMs);
+      case 'hold':
+        return await hold(step.holds, facts);
       case 'stage':
-        await report('Staging', [], facts);
-        logger.info({ image: step.image }, 'staging');
-        await driver.stage(step.image, step.digest);
-        return 0;
+        return await stage(step, facts);
       case 'lock':
         await askForSlot(step, facts);
         return 0;
       case 'release':
-        await giveBack(step.intent);
-        await forgetIntent();
+        await giveBack(step.intent, 0);
+        if (step.failed) {
+          logger.error({ digest: step.intent.digest }, 'the reboot was ordered and never came');
+          await countFailure(step.intent.digest);
+        }
         return 0;
       case 'confirm':
-        await confirm(step.intent, step.booted);
+        await confirm(step.intent, step.booted, facts);
         return 0;
       case 'finalize':
-        await finalize(step, facts);
-        return lookAgainMs;
+        return await finalize(step, facts);
     }
   }
 
-  async function askForSlot(step: { image: string; digest: Digest }, facts: Facts): Promise<void> {
-    const { baseUrl } = facts.config.config.fleetLock;
-    const { group } = facts.config.config.identity;
-    const request = { baseUrl, group, id: options.lockId };
-    if (memory.intent === undefined) {
+  async function hold(holds: readonly Hold[], facts: Facts): Promise<number> {
+    const waits = holds.every(({ gate }) => gate === 'fleet_lock');
+    const ordered = holds.some(({ reason }) => reason === 'Rebooting');
+    const began = await tellUsers(holds, facts);
+    if (began) return 0;
+    await report(waits ? 'WaitingForSlot' : ordered ? 'Finalizing' : 'Held', holds, facts);
+    if (!waits) return untilDebt(nextLookMs(holds, clock.now()));
+    const draining = lock?.kind === 'wait' && lock.reason === 'Draining';
+    lockAsked = draining ? 1 : lockAsked + 1;
+    lock = undefined; // The next look asks again.
+    const waitMs = Math.min(lockRetryMs.first * 2 ** (lockAsked - 1), lockRetryMs.most);
+    return waitMs * (1 + options.random() / 2);
+  }
+
+  const untilDebt = (ms: number) => Math.max(50, Math.min(ms, (debts.dueAt() ?? Infinity) - clock.now()));
+
+  /** The grace begins when users alone hold it, and ends with anything else that holds. True where it began now. */
+  async function tellUsers(holds: readonly Hold[], facts: Facts): Promise<boolean> {
+    const users = holds.find(({ gate }) => gate === 'users');
+    if (users === undefined || holds.length > 1) {
+      if (holds.some(({ gate }) => gate !== 'fleet_lock')) grace = undefined;
+      return false;
+    }
+    const version = facts.os.staged?.version ?? 'a new version';
+    if (grace === undefined) {
+      grace = { since: clock.now(), warned: false };
+      const again = judgeNode({ ...facts, graceSince: grace.since }).holds.find(
+        ({ gate }) => gate === 'users',
+      );
+      const leftMs = (again?.opensAt ?? clock.now()) - clock.now();
+      await options.host?.warn(
+        `This machine reboots into ${version} in ${Math.ceil(leftMs / 1000)} seconds.`,
+      );
+      return true;
+    }
+    const leftMs = (users.opensAt ?? clock.now()) - clock.now();
+    if (leftMs <= lastWarningMs && !grace.warned) {
+      grace = { ...grace, warned: true };
+      await options.host?.warn(
+        `This machine reboots into ${version} in ${Math.ceil(leftMs / 1000)} seconds.`,
+      );
+    }
+    return false;
+  }
+
+  async function stage(step: Wanted, facts: Facts): Promise<number> {
+    await report('Staging', [], facts);
+    logger.info({ image: step.image }, 'staging');
+    // Before it is done: after a crash in between, what is staged is still known to be ours.
+    await memory.remember({ staged: step.digest });
+    metrics.count('deployAttempts');
+    try {
+      await driver.stage(step.image, step.digest, { allowDowngrade: facts.config.config.allowDowngrade });
+      setback = undefined;
+    } catch (error) {
+      metrics.count('deployFailures');
+      takeSetback('staged', 'StageFailed', `staging failed: ${messageOf(error)}`);
+    }
+    return 0;
+  }
+
+  function takeSetback(gate: 'staged' | 'finalize', reason: string, message: string): void {
+    const count = (setback?.hold.reason === reason ? setback.count : 0) + 1;
+    const until = clock.now() + Math.min(setbackMs.first * 2 ** (count - 1), setbackMs.most);
+    setback = { count, until, hold: { gate, reason, message, opensAt: until } };
+    logger.warn({ reason, error: message, again: rfc3339(until) }, 'finalization could not go on');
+  }
+
+  async function askForSlot(step: Wanted, facts: Facts): Promise<void> {
+    const { fleetLock, identity } = facts.config.config;
+    const request = {
+      baseUrl: fleetLock.baseUrl,
+      group: identity.group,
+      id: identity.nodeUuid ?? options.lockId,
+    };
+    await debts.cancel(request);
+    if (memory.now.intent === undefined) {
       // Durable before the question: whatever happens after it, the slot can be given back.
-      const intent = { image: step.image, digest: step.digest, bootID: options.bootID, since: clock.now() };
-      await remember({ intent: { ...intent, phase: 'locking', lock: request } });
+      const { image, digest } = step;
+      const intent = { image, digest, bootID: options.bootID, since: clock.now() };
+      await memory.remember({ intent: { ...intent, phase: 'locking', lock: request } });
     }
-    lock = await options.lockClient.preReboot(request);
-    if (lock.kind === 'granted') logger.info({ group }, 'slot granted');
+    lock = await options.lockClient.preReboot(memory.now.intent?.lock ?? request);
+    if (lock.kind === 'granted') logger.info({ group: request.group }, 'slot granted');
   }
 
-  async function finalize(step: { digest: Digest; consumeMarker: boolean }, facts: Facts): Promise<void> {
-    const previous = memory.intent;
-    const image = facts.desired?.image ?? '';
-    const base = previous ?? { image, digest: step.digest, bootID: options.bootID };
-    await remember({ intent: { ...base, phase: 'finalizing', since: clock.now() } });
-    if (step.consumeMarker) await removeMarker(facts.config.config.marker.path);
+  async function finalize(step: Wanted & { readonly consumeMarker: boolean }, facts: Facts): Promise<number> {
+    const previous = memory.now.intent;
+    const base = previous ?? { image: step.image, digest: step.digest, bootID: options.bootID };
+    const orders = (previous?.orders ?? 0) + 1;
+    await memory.remember({ intent: { ...base, phase: 'finalizing', since: clock.now(), orders } });
+    if (step.consumeMarker) await removeMarker(markerPath);
     await report('Finalizing', [], facts);
+    await options.host?.warn('This machine reboots now.');
     logger.info({ digest: step.digest, driver: driver.name }, 'finalizing');
+    metrics.count('finalizeAttempts');
     try {
       await driver.finalize(step.digest);
+      return lookAgainMs;
     } catch (error) {
-      // Refused, not failed: nothing was booted. The slot goes back; the next look decides anew.
-      if (previous !== undefined) await giveBack(previous);
-      await forgetIntent();
-      throw error;
+      // Refused, not failed: nothing was booted. The slot goes back; the next look decides anew (case B20).
+      metrics.count('finalizeFailures');
+      const blocked = isSluiceError(error, 'Blocked');
+      takeSetback('finalize', blocked ? 'Blocked' : 'FinalizeFailed', messageOf(error));
+      await giveBack(previous, 0);
+      return 0;
     }
   }
 
-  async function confirm(intent: Intent, booted: boolean): Promise<void> {
-    const failures = { ...memory.failures };
-    logger.info(
-      { digest: intent.digest, booted },
-      booted ? 'booted into the update' : 'the update did not boot',
-    );
+  async function confirm(intent: Intent, booted: boolean, facts: Facts): Promise<void> {
+    const { digest } = intent;
+    logger.info({ digest, booted }, booted ? 'booted into the update' : 'the update did not boot');
+    metrics.booted(booted);
     if (booted) {
-      delete failures[intent.digest];
-      await remember({ failures });
-      await giveBack(intent);
-      await forgetIntent();
+      const { [digest]: _, ...failures } = memory.now.failures;
+      await memory.remember({ failures, confirmed: digest, staged: undefined });
+      await giveBack(intent, facts.config.config.fleetLock.minReadyMs);
       return;
     }
     // The slot stays with this node: a release that does not boot must not walk through the fleet (case B24).
-    failures[intent.digest] = (failures[intent.digest] ?? 0) + 1;
-    await remember({ failures, intent: { ...intent, phase: 'locking', bootID: options.bootID } });
+    await countFailure(digest);
+    const { orders: _, ...rest } = intent;
+    await memory.remember({ intent: { ...rest, phase: 'locking', bootID: options.bootID } });
   }
 
-  async function giveBack(intent: Intent): Promise<void> {
-    if (intent.lock === undefined) return;
-    const answer = await options.lockClient.steadyState(intent.lock);
-    if (answer.kind !== 'granted') throw new Error(`the slot could not be given back: ${answer.message}`);
+  async function countFailure(digest: Digest): Promise<void> {
+    const { failures } = memory.now;
+    await memory.remember({ failures: { ...failures, [digest]: (failures[digest] ?? 0) + 1 } });
+  }
+
+  /** Forgets the intent; its slot is owed from now on, and is paid beside everything else. */
+  async function giveBack(intent: Intent | undefined, afterMs: number): Promise<void> {
+    lock = undefined;
+    lockAsked = 0;
+    if (intent?.lock !== undefined) await debts.owe({ lock: intent.lock, after: clock.now() + afterMs });
+    await memory.remember({ intent: undefined });
+    debts.settle();
   }
 
   async function once(): Promise<number> {
+    debts.settle();
+    const config = await readConfig();
     const desired = options.desired();
     if (desired === undefined) return lookAgainMs;
-    const config = await loadConfig(options.configDirectories);
-    watcher.follow(config.config.marker.path);
+    const { confirmed } = memory.now;
+    if (confirmed !== undefined && desired.digest !== confirmed)
+      await memory.remember({ confirmed: undefined });
     const facts = await look(config, desired);
+    metrics.looked(clock.now());
     return await act(decide(facts), facts);
+  }
+
+  /** What the last run of the agent left: a reboot that did not come, a slot of any identity (case B22). */
+  async function recover(): Promise<void> {
+    const { intent } = memory.now;
+    if (intent?.phase === 'finalizing' && intent.bootID === options.bootID) {
+      await memory.remember({ intent: { ...intent, phase: 'locking' } }); // Ask every gate again.
+    }
+    const { config, problems } = await readConfig();
+    const fresh = memory.now.firstBootID === options.bootID;
+    if (!fresh || intent !== undefined || problems.length > 0) return;
+    if (!config.strategies.includes('fleet_lock')) return;
+    // Nothing is remembered yet: a slot that an agent before this one may have left is given back, as zincati does.
+    const { fleetLock, identity } = config;
+    const request = {
+      baseUrl: fleetLock.baseUrl,
+      group: identity.group,
+      id: identity.nodeUuid ?? options.lockId,
+    };
+    if (memory.now.debts.length === 0) await debts.owe({ lock: request, after: 0 });
   }
 
   return {
     wake,
+    async setWindow(window) {
+      if (window === undefined) await removeMarker(markerPath);
+      else await writeMarker(markerPath, window);
+      wake();
+    },
     async run() {
-      memory = { ...memory, ...(await readJson<Memory>(options.stateFile)) };
-      const { intent } = memory;
-      // Ended between the order and the reboot: ask every gate again.
-      if (intent?.phase === 'finalizing' && intent.bootID === options.bootID) {
-        await remember({ intent: { ...intent, phase: 'locking' } });
-      }
+      memory = await openMemory(options.stateFile, options.bootID);
+      const { steadyState } = options.lockClient;
+      debts = createDebts({ memory, clock, logger, steadyState });
+      await recover();
+      let failures = 0;
       while (!signal.aborted) {
         pending = false;
         let waitMs: number;
         try {
           waitMs = await once();
+          failures = 0;
         } catch (error) {
           logger.warn({ error: messageOf(error) }, 'finalization could not go on; trying again');
-          waitMs = failureRetryMs;
+          failures += 1;
+          waitMs = Math.min(setbackMs.first * 2 ** (failures - 1), lookAgainMs);
         }
         if (waitMs === 0 || pending || signal.aborted) continue;
         const interrupt = new AbortController();
@@ -274,41 +403,16 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
         awaken = () => {};
       }
       watcher.close();
+      await debts.settled();
     },
   };
 }
 
-function markerOf(window: NonNullable<Desired['window']>): Marker {
-  return {
-    once: window.once === true,
-    ...(window.notAfter === undefined ? {} : { notAfter: window.notAfter }),
-    ...(window.release === undefined ? {} : { release: window.release }),
-  };
-}
-
-/** Calls back when the marker's directory changes; a directory that appears later is found at the next look. */
-function createMarkerWatcher(changed: () => void): { follow(path: string): void; close(): void } {
-  let following = '';
-  let watcher: ReturnType<typeof watch> | undefined;
-  const close = () => {
-    watcher?.close();
-    watcher = undefined;
-    following = '';
-  };
-  return {
-    follow(path) {
-      if (following === path && watcher !== undefined) return;
-      close();
-      try {
-        watcher = watch(dirname(path), (_, name) => {
-          if (name === null || name === basename(path)) changed();
-        });
-        watcher.on('error', close);
-        following = path;
-      } catch {
-        // No directory yet.
-      }
-    },
-    close,
-  };
+async function scheduleOf({ strategies, periodic }: FinalizeConfig): Promise<Schedule | undefined> {
+  if (!strategies.includes('periodic')) return undefined;
+  try {
+    return { windows: periodic.windows, zone: await loadZone(periodic.timeZone) };
+  } catch {
+    return undefined; // A problem of the configuration says so.
+  }
 }

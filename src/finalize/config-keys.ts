@@ -76,9 +76,13 @@ export const configKeys: Readonly<Record<string, Key>> = {
   'updates.fleet_lock.base_url': text(url, 'must be an http or https URL', (config, value) => {
     config.fleetLock = { ...config.fleetLock, baseUrl: value };
   }),
-  'updates.periodic.time_zone': text(/^[\w+/-]{1,64}$/, 'must be the name of a time zone', (config, value) => {
-    config.periodic = { ...config.periodic, timeZone: value };
-  }),
+  'updates.periodic.time_zone': text(
+    /^[\w+/-]{1,64}$/,
+    'must be the name of a time zone',
+    (config, value) => {
+      config.periodic = { ...config.periodic, timeZone: value };
+    },
+  ),
   'updates.periodic.window': windows,
 
   'identity.stream': text(/^[\w.-]{1,64}$/, 'must be the name of a stream', (config, value) => {

@@ -6,6 +6,7 @@ import { decide, type Facts, type Intent } from './decide.ts';
 
 const v1: Digest = `sha256:${'1'.repeat(64)}`;
 const v2: Digest = `sha256:${'2'.repeat(64)}`;
+const v3: Digest = `sha256:${'3'.repeat(64)}`;
 const desired = { image: `node@${v2}`, digest: v2 };
 const lock = { baseUrl: 'http://l/', id: 'a', group: 'default' };
 const intent: Intent = { ...desired, bootID: 'boot-1', phase: 'locking', lock, since: 0 };
@@ -13,7 +14,7 @@ const open = { kind: 'allowed', marker: { notAfter: 5000, once: false } } as con
 const closed = { kind: 'denied', reason: 'NoMarker', message: 'none' } as const;
 
 function facts(changes: Partial<Facts> = {}): Facts {
-  return {
+  const made = {
     config: {
       config: {
         ...defaultConfig,
@@ -34,9 +35,12 @@ function facts(changes: Partial<Facts> = {}): Facts {
     marker: open,
     clock: { declared: false, synchronized: true },
     blockers: [],
+    users: { kind: 'none' },
+    share: 0,
     now: 1_000_000,
     ...changes,
   };
+  return made as Facts;
 }
 
 const reasons = (step: ReturnType<typeof decide>) =>
@@ -52,7 +56,7 @@ test('the way of one update', () => {
   assert.deepEqual(reasons(decide(waiting)), ['fleet_lock/SlotTaken']);
   assert.deepEqual(decide(facts({ intent, lock: { kind: 'granted' } })), {
     kind: 'finalize',
-    digest: v2,
+    ...desired,
     consumeMarker: false,
   });
   const booted = facts({
@@ -96,9 +100,16 @@ test('B12 time gives no permission while the clock is not trusted', () => {
   assert.equal(decide(facts({ clock: { declared: false }, marker: endless })).kind, 'lock');
 });
 
-test('B64 only the expected deployment is finalized; another staged one is replaced first', () => {
-  const staged = { image: 'other', digest: v1 };
-  assert.equal(decide(facts({ os: { booted: { image: 'x', digest: v1 }, staged } })).kind, 'stage');
+test('B64 what somebody else staged is shown and left alone; what we staged before is replaced', () => {
+  const staged = { image: 'other', digest: v3 };
+  const os = { booted: { image: 'x', digest: v1 }, staged };
+  assert.deepEqual(reasons(decide(facts({ os }))), ['staged/StagedByOther']);
+  assert.equal(decide(facts({ os, stagedByUs: v3 })).kind, 'stage');
+});
+
+test('B62 a rollback is respected until another release is asked for', () => {
+  assert.deepEqual(reasons(decide(facts({ confirmed: v2 }))), ['staged/RolledBack']);
+  assert.equal(decide(facts({ confirmed: v3 })).kind, 'lock');
 });
 
 test('B66 a broken configuration holds, and says where', () => {
@@ -126,5 +137,7 @@ test('B50 a reboot that does not come is ordered again after a while, not at onc
     now: 1_000_000 + 31 * 60_000,
     marker: { kind: 'allowed', marker: { once: true } },
   } as const;
-  assert.deepEqual(decide(later), { kind: 'finalize', digest: v2, consumeMarker: true });
+  assert.deepEqual(decide(later), { kind: 'finalize', ...desired, consumeMarker: true });
+  const twice = { ...later, intent: { ...ordered, orders: 2 } };
+  assert.equal(decide(twice).kind, 'release', 'and then the slot goes back');
 });

@@ -1,10 +1,13 @@
-/** What keeps a node from finalizing, in the order in which it is asked (facts/gate order; docs/finalization.md). */
+/** What keeps a node from finalizing, in the order in which it is asked and shown (docs/finalization.md). */
 export const gateNames = [
   'config',
   'staged',
+  'uptime',
   'clock',
+  'periodic',
   'marker_file',
   'inhibitors',
+  'hooks',
   'users',
   'fleet_lock',
   'finalize',
@@ -41,4 +44,18 @@ export function reportHolds(
     const before = previous.find((hold) => hold.gate === gate && hold.reason === reason);
     return { gate, reason, message, since: before?.since ?? now };
   });
+}
+
+/** In the order of the gates. */
+export function sortHolds(holds: readonly Hold[]): Hold[] {
+  return [...holds].sort((a, b) => gateNames.indexOf(a.gate) - gateNames.indexOf(b.gate));
+}
+
+/** Everything is looked at again at least this often, whatever happened meanwhile (case B14). Milliseconds. */
+export const lookAgainMs = 60_000;
+
+/** Milliseconds until the next look at a held node: when the first gate opens, or soon enough anyway (case B06). */
+export function nextLookMs(holds: readonly Hold[], now: number): number {
+  const opens = holds.flatMap(({ opensAt }) => (opensAt === undefined ? [] : [opensAt - now]));
+  return Math.max(50, Math.min(lookAgainMs, ...opens));
 }

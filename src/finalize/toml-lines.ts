@@ -45,7 +45,9 @@ function openString(value: string): string | undefined {
 }
 
 function plain(key: string): string {
-  return [...key.matchAll(new RegExp(part, 'g'))].map(([word]) => word.replaceAll(/^["']|["']$/g, '')).join('.');
+  return [...key.matchAll(new RegExp(part, 'g'))]
+    .map(([word]) => word.replaceAll(/^["']|["']$/g, ''))
+    .join('.');
 }
 
 /** The line of a key, or of the nearest table that it stands in; 0 where neither is known. */

@@ -57,9 +57,7 @@ export function nextOpening(schedule: Schedule, now: number): number | undefined
     const wall = at + offset;
     const minute = minuteOfWeek(wall);
     if (openAtMinute(schedule, minute)) return at;
-    const wait = Math.min(
-      ...windows.map(({ startMinute }) => modulo(startMinute - minute, minutesOfWeek)),
-    );
+    const wait = Math.min(...windows.map(({ startMinute }) => modulo(startMinute - minute, minutesOfWeek)));
     const opens = Math.floor(wall / minuteMs) * minuteMs + wait * minuteMs - offset;
     const change = zone.nextChange(at);
     if (change === undefined || opens < change) return opens;

@@ -52,9 +52,13 @@ function cached(zone: ZoneClock): ZoneClock {
 export async function localZoneName(path = '/etc/localtime'): Promise<string> {
   try {
     if (!(await lstat(path)).isSymbolicLink()) {
-      throw new SluiceError('InputInvalid', `${path} is not a link, so the name of the local zone is not known`, {
-        next: 'Name the zone in updates.periodic.time_zone, or set it by timedatectl.',
-      });
+      throw new SluiceError(
+        'InputInvalid',
+        `${path} is not a link, so the name of the local zone is not known`,
+        {
+          next: 'Name the zone in updates.periodic.time_zone, or set it by timedatectl.',
+        },
+      );
     }
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return 'UTC';
@@ -63,7 +67,10 @@ export async function localZoneName(path = '/etc/localtime'): Promise<string> {
   const target = await readlink(path);
   const name = /(?:^|\/)zoneinfo\/(.+)$/.exec(target)?.[1];
   if (name === undefined) {
-    throw new SluiceError('InputInvalid', `${path} points to ${target}, which is below no zoneinfo directory`);
+    throw new SluiceError(
+      'InputInvalid',
+      `${path} points to ${target}, which is below no zoneinfo directory`,
+    );
   }
   return name;
 }

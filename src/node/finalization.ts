@@ -1,7 +1,8 @@
 import type { Condition } from '../api/core.ts';
 import type { NodeUpdate } from '../api/resources.ts';
-import type { AgentReport, Desired } from '../finalize/agent.ts';
+import type { Desired } from '../finalize/agent.ts';
 import type { ClockEvidence } from '../finalize/clock-trust.ts';
+import type { AgentReport } from '../finalize/report.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ConditionUpdate, setCondition } from '../kube/conditions.ts';
@@ -45,6 +46,7 @@ export function statusOf(
     booted: deployment(report.os.booted),
     staged: deployment(report.os.staged),
     holds: report.holds,
+    nextPossible: report.nextPossible ?? null,
     conditions: conditionsOf(report).reduce((all, each) => setCondition(all, each, now), conditions ?? []),
   };
 }

@@ -6,6 +6,7 @@ import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import { createFinalizationAgent } from '../finalize/agent.ts';
 import { createFleetLockClient } from '../finalize/fleet-lock.ts';
+import { createMetrics } from '../finalize/metrics.ts';
 import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -119,12 +120,12 @@ export async function runNode(options: NodeOptions): Promise<number> {
       },
     }),
     lockClient: createFleetLockClient(lockHttp),
-    // The simulated reboot ends no host, so the host's inhibitors are not asked.
-    blockers: async () => [],
+    // The simulated reboot ends no host, so the host's inhibitors and users are not asked.
     clockEvidence: createSkewMeter(registryHttp, client.server, clock),
     desired: () => desiredOf(updates.get(name) as NodeUpdate | undefined),
     report: createReporter(client, name, options.agentVersion, clock),
     markerOwnerUid: process.getuid?.() ?? 0,
+    metrics: createMetrics(clock.now()),
     clock,
     random: Math.random,
     logger: logger.child({ part: 'finalize' }),

@@ -1,0 +1,66 @@
+import { faultPoint } from '../durable/fault.ts';
+import { readJson, writeJson } from '../durable/file.ts';
+import type { Digest } from '../oci/digest.ts';
+import type { Intent } from './decide.ts';
+import type { LockRequest } from './fleet-lock.ts';
+
+/** A slot that must be given back, by the identity under which it was taken (case B22). */
+export interface Debt {
+  readonly lock: LockRequest;
+  /** Not before this time: the node proves itself first (cases B26, B52). Unix milliseconds. */
+  readonly after: number;
+}
+
+/** What the agent keeps across restarts, in one file that is durable before each step. */
+export interface Memory {
+  readonly intent?: Intent;
+  /** Boots in vain, by digest. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** The window of the cluster that was last turned into a marker, as JSON; '' where none is in force. */
+  readonly appliedWindow: string;
+  readonly debts: readonly Debt[];
+  /** The digest that was booted for the present wish. */
+  readonly confirmed?: Digest;
+  /** What this agent staged. */
+  readonly staged?: Digest;
+  /** The boot in which the agent ran first on this host. */
+  readonly firstBootID: string;
+}
+
+/** Digests whose failures are remembered; an old release is not asked for again. */
+const failuresKept = 16;
+
+export interface MemoryFile {
+  readonly now: Memory;
+  /** Keys that are undefined are forgotten. Durable when it resolves. */
+  remember(change: { readonly [Key in keyof Memory]?: Memory[Key] | undefined }): Promise<void>;
+}
+
+export async function openMemory(path: string, bootID: string): Promise<MemoryFile> {
+  const before = await readJson<Partial<Memory>>(path);
+  let now: Memory = {
+    failures: {},
+    appliedWindow: '',
+    debts: [],
+    firstBootID: before === undefined ? bootID : '',
+    ...before,
+  };
+  let writing: Promise<void> = Promise.resolve();
+  const file = {
+    get now() {
+      return now;
+    },
+    async remember(change: Parameters<MemoryFile['remember']>[0]) {
+      const merged = Object.entries({ ...now, ...change }).filter(([, value]) => value !== undefined);
+      now = Object.fromEntries(merged) as unknown as Memory;
+      const failures = Object.entries(now.failures).slice(-failuresKept);
+      now = { ...now, failures: Object.fromEntries(failures) };
+      const text = now;
+      writing = writing.catch(() => {}).then(() => writeJson(path, text));
+      await writing;
+      faultPoint('finalize-remembered');
+    },
+  };
+  if (before === undefined) await file.remember({});
+  return file;
+}

@@ -1,0 +1,55 @@
+import { rfc3339 } from '../observe/clock.ts';
+import type { Facts } from './decide.ts';
+import { windowFacts } from './decide.ts';
+import type { OsDriver, OsStatus } from './driver.ts';
+import { type Hold, type ReportedHold, reportHolds } from './hold.ts';
+import { nextPossible } from './windows.ts';
+
+export const agentStates = ['Idle', 'Staging', 'Held', 'WaitingForSlot', 'Finalizing'] as const;
+export type AgentState = (typeof agentStates)[number];
+
+/**
+ * From where an agent may go where. `Finalizing` ends in a boot, and a boot begins in any state that its facts ask
+ * for. The drawing in docs/finalization.md is held equal to this table by a test.
+ */
+export const transitions: Readonly<Record<AgentState, readonly AgentState[]>> = {
+  Idle: ['Staging', 'Held', 'WaitingForSlot', 'Finalizing'],
+  Staging: ['Held', 'WaitingForSlot', 'Finalizing', 'Idle'],
+  Held: ['WaitingForSlot', 'Finalizing', 'Staging', 'Idle'],
+  WaitingForSlot: ['Finalizing', 'Held', 'Staging', 'Idle'],
+  Finalizing: ['Held', 'Idle'],
+};
+
+/** What a person sees of a node's agent. */
+export interface AgentReport {
+  readonly state: AgentState;
+  readonly holds: readonly ReportedHold[];
+  /** When it could reboot at the earliest, RFC 3339; absent where no time is known. */
+  readonly nextPossible?: string;
+  readonly os: OsStatus;
+  readonly bootID: string;
+  readonly driver: OsDriver['name'];
+  readonly strategies: readonly string[];
+  readonly configWarnings: readonly string[];
+}
+
+/** Makes the reports of one agent: each hold keeps the time since which it stands. */
+export function createReports(
+  driver: OsDriver['name'],
+): (state: AgentState, holds: readonly Hold[], facts: Facts) => AgentReport {
+  let before: readonly ReportedHold[] = [];
+  return (state, holds, facts) => {
+    before = reportHolds(holds, before, rfc3339(facts.now));
+    const next = nextPossible(holds, windowFacts(facts));
+    return {
+      state,
+      holds: before,
+      ...(next === undefined ? {} : { nextPossible: rfc3339(next) }),
+      os: facts.os,
+      bootID: facts.bootID,
+      driver,
+      strategies: facts.config.config.strategies,
+      configWarnings: facts.config.warnings,
+    };
+  };
+}
