@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
 import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
 import { createHttpClient } from '../http/client.ts';
 import { serve } from '../http/server.ts';
+import { silentLogger } from '../observe/log.ts';
 import { createAuthority, issue } from '../trust/authority.ts';
+import { startApiServer } from './server.ts';
 
 async function withCluster<T>(run: (cluster: TestCluster) => Promise<T>): Promise<T> {
   const cluster = await startTestCluster();
@@ -31,6 +34,21 @@ test('what was stored is there after a restart, at the same versions', () =>
     assert.equal((await client.get(NodeUpdate, 'n')).metadata.name, 'n');
     const after = await client.create(ConfigMap, { metadata: { name: 'later', namespace: 'default' } });
     assert.ok(Number(after.metadata.resourceVersion) > Number(before.metadata.resourceVersion));
+  }));
+
+test('a second server of one database is refused and leaves the first as it was', () =>
+  withCluster(async (cluster) => {
+    const { ConfigMap } = cluster.client.kinds;
+    const second = startApiServer({
+      dataDir: join(cluster.dir, 'apiserver'),
+      address: '127.0.0.1',
+      port: 0,
+      tls: { cert: '', key: '' },
+      clientCaPem: cluster.caPem,
+      logger: silentLogger,
+    });
+    await assert.rejects(second, /another API server works with the database/);
+    assert.ok(await cluster.client.create(ConfigMap, { metadata: { name: 'x', namespace: 'default' } }));
   }));
 
 test('a watch goes on where it was after a restart', () =>

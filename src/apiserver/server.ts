@@ -1,5 +1,8 @@
+import { mkdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { type Claim, claimFile } from '../durable/claim.ts';
+import { SluiceError } from '../errors/error.ts';
 import { hostPort } from '../http/client.ts';
 import { serve } from '../http/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
@@ -27,6 +30,9 @@ const compactionIntervalMs = 5 * 60_000;
 
 /** Milliseconds that an answer has to reach a client when the server stops. */
 const endingMs = 500;
+
+/** Milliseconds in which a server that was there before can end. */
+const claimMs = 5_000;
 
 /** An object as a file or another room gives it. */
 export interface Manifest {
@@ -72,6 +78,7 @@ export interface RunningApiServer {
  * being there. Errors: InputInvalid (the database cannot be read), Conflict (the address is taken).
  */
 export async function startApiServer(options: ApiServerOptions): Promise<RunningApiServer> {
+  const claim = await claimDatabase(options.dataDir);
   const store = new RevisionStore(join(options.dataDir, 'cluster.db'));
   const watches = new WatchHub(store);
   const resources = new Resources();
@@ -126,8 +133,19 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
       await kubelets.close();
       watches.close();
       store.close();
+      claim.release();
     },
   };
+}
+
+/** Two servers of one database would take each other's revisions. @throws SluiceError Conflict */
+async function claimDatabase(dataDir: string): Promise<Claim> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const claim = await claimFile(join(dataDir, 'claim'), claimMs);
+  if (claim !== undefined) return claim;
+  throw new SluiceError('Conflict', `another API server works with the database in ${dataDir}`, {
+    next: 'End it, or choose another directory.',
+  });
 }
 
 /** Ends an answer that is under way; one that cannot be written is not waited for. */

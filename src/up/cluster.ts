@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { names } from '../api/names.ts';
 import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
 import { preload } from '../copy/preload.ts';
+import { claimFile } from '../durable/claim.ts';
 import { writeDurable } from '../durable/file.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { installSimulated } from '../finalize/simulated.ts';
@@ -52,6 +53,12 @@ export async function runUp(options: UpOptions): Promise<void> {
   const layout = upLayout(options.dir);
   await requireStopped(layout);
   await mkdir(layout.dir, { recursive: true, mode: 0o700 });
+  const claim = await claimFile(layout.claim);
+  if (claim === undefined) {
+    throw new SluiceError('Conflict', `a cluster is just being started from ${layout.dir}`, {
+      next: `Wait for it: sluice up status --dir ${layout.dir}`,
+    });
+  }
   const broken = new AbortController();
   const supervisor = createSupervisor({
     program: options.program,
@@ -78,6 +85,7 @@ export async function runUp(options: UpOptions): Promise<void> {
   } finally {
     await supervisor.stop();
     await leaveNoContainers(layout.nodes(options.nodes, 0));
+    claim.release();
   }
 }
 

@@ -19,6 +19,8 @@ export interface UpLayout {
   readonly dir: string;
   readonly kubeconfig: string;
   readonly state: string;
+  /** Held by the one process that works in this directory. */
+  readonly claim: string;
   readonly pki: string;
   readonly caFile: string;
   /** Registry credentials in the form of podman's and skopeo's `--authfile`. */
@@ -39,6 +41,7 @@ export function upLayout(dir: string): UpLayout {
     dir,
     kubeconfig: join(dir, 'kubeconfig'),
     state: join(dir, 'state.json'),
+    claim: join(dir, 'claim'),
     pki,
     caFile: join(pki, 'ca.crt'),
     authFile: join(dir, 'auth.json'),
