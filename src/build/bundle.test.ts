@@ -144,12 +144,8 @@ test('C4 what could not get everything is never signed, and the next build goes 
   ] as const) {
     await damage();
     await assert.rejects(build({ images, out }), { code, message: /web.*sha256:/ });
-    assert.deepEqual(
-      await readdir(join(out, 'docker/registry/v2/repositories/openshift')).then((names) =>
-        names.includes('release-bundles'),
-      ),
-      false,
-    );
+    const repositories = join(out, 'docker/registry/v2/repositories/openshift');
+    assert.equal((await readdir(repositories).catch(() => [])).includes('release-bundles'), false);
     await assert.rejects(readFile(join(out, 'sluice-media.json')), { code: 'ENOENT' });
   }
   await writeFile(layer, good);

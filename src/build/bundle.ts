@@ -1,11 +1,10 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
-  type Architecture,
-  architectures,
   type BundleDocument,
   type BundleImage,
   type BundleRole,
+  bundleArchitecture,
   bundleName,
   bundleRepository,
   formatBundleDocument,
@@ -18,27 +17,27 @@ import { SluiceError } from '../errors/error.ts';
 import { formatHint, hintFile } from '../media/hint.ts';
 import type { Digest } from '../oci/digest.ts';
 import { isRepositoryName, parseReference } from '../oci/reference.ts';
-import { type Payload, readPayload } from '../payload/payload.ts';
+import { type Payload, type PayloadImage, readPayload } from '../payload/payload.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { parsePrivateKey } from '../trust/keys.ts';
 import { anyConfig } from './config.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { prepareOutput } from './output.ts';
+import { inParallel } from './parallel.ts';
+import { type ImagePlan, planImage } from './plan.ts';
+import type { RegistryAccess } from './registry-source.ts';
 import { signBundle } from './sign.ts';
-import {
-  createSourceOpener,
-  type ImageSource,
-  imageOf,
-  layoutRepository,
-  type SourceOpener,
-} from './source.ts';
-import { type ImagePlan, planImage, type TransferProgress, transferImages } from './transfer.ts';
+import { createSourceOpener, type ImageSource, imageOf, type SourceOpener } from './source.ts';
+import { type TransferProgress, transferImages } from './transfer.ts';
 
 /** Repository by which clusters name a payload that was never pushed anywhere. It is never dialled. */
 export const payloadRepositoryDefault = 'release.sluice.internal/openshift/release-images';
 
+/** Images that are looked at at once: each costs a registry some requests. */
+const planWidth = 8;
+
 export interface BuildBundleOptions {
-  /** Source of the release payload: `oci:DIR:REF`. */
+  /** Source of the release payload: `oci:DIR:REF`, `docker://…`. One of a registry brings its images from where it names them. */
   readonly payload: string;
   /** Name → source. A name is a tag of image-references, the repository of such a tag, or a reference of its own. */
   readonly images: ReadonlyMap<string, string>;
@@ -48,6 +47,10 @@ export interface BuildBundleOptions {
   readonly payloadRepository?: string;
   /** Tag name of the OS image; default: the one image that is labelled as such. */
   readonly osImage?: string;
+  /** Platforms of indexes to keep (`linux/amd64`); default: all. */
+  readonly platforms?: readonly string[];
+  /** How registries are reached; default: as the environment says. */
+  readonly access?: RegistryAccess;
   /** Private key, PEM. */
   readonly privatePem: string;
   /** A directory, or a file that ends in `.iso` or `.tar`. */
@@ -81,17 +84,17 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
       throw new SluiceError('Usage', `a role is given for ${name}, but no source`);
   }
   const output = await prepareOutput(options.out);
-  const opener = createSourceOpener(output.scratch);
+  const opener = createSourceOpener(output.scratch, options.access);
   try {
     const source = await opener.open(options.payload);
-    const payload = await readPayload(source.content, layoutRepository, await imageOf(source, 'the payload'));
+    const payload = await openPayload(options, source);
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
     const composed = await composeBundle(document);
     const store = await openStore(output.directory);
     await refuseOtherContent(store, document.name, composed.digest);
     const plans = planned.map((each) => each.plan);
-    await transferImages(store, plans, options.onProgress ?? (() => {}));
+    await transferImages(store, plans, { onProgress: options.onProgress });
     const descriptor = await putBundle(store, composed);
     await signBundle(store, descriptor, options.privatePem);
     await store.tag(bundleRepository, document.name, descriptor.digest);
@@ -105,61 +108,94 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
   }
 }
 
+async function openPayload(options: BuildBundleOptions, source: ImageSource): Promise<Payload> {
+  const architecture = options.platforms?.[0]?.split('/')[1];
+  return await readPayload(source.content, source.repository, await imageOf(source, 'the payload'), {
+    ...(architecture === undefined ? {} : { architecture }),
+  });
+}
+
+/** What one image is, and where it is taken from. */
+interface Wanted {
+  readonly facts: {
+    role: BundleRole;
+    name: string;
+    source: string;
+    digest: Digest;
+    tag?: string | undefined;
+  };
+  readonly from: ImageSource;
+}
+
 async function planImages(
   options: BuildBundleOptions,
   payload: Payload,
   source: ImageSource,
   opener: SourceOpener,
 ): Promise<PlannedImage[]> {
-  const used = new Set<string>();
-  const planned: PlannedImage[] = [];
-  const missing: string[] = [];
-  for (const image of [...payload.images.values()].sort((a, b) => (a.tag < b.tag ? -1 : 1))) {
-    const name = [image.tag, image.repository].find((each) => options.images.has(each));
-    if (name !== undefined) used.add(name);
-    const from = name === undefined ? source : await opener.open(options.images.get(name) ?? '');
-    // The payload's own layout often holds its images too; without a source of its own an image may be there.
-    const found =
-      name !== undefined || (await from.content.manifest(layoutRepository, image.digest)) !== undefined;
-    if (!found) {
-      missing.push(image.tag);
-      continue;
-    }
-    const digest = await imageOf(from, `image ${image.tag}`, image.digest);
-    const facts = { role: 'component' as const, name: image.tag, source: image.repository, digest };
-    planned.push(await planOne(facts, from, payload.version));
-  }
-  if (missing.length > 0) {
-    throw new SluiceError('ReferenceUnresolved', `no source is given for ${missing.join(', ')}`, {
-      next: 'Give one for each: --image NAME=oci:DIR:REF.',
-    });
-  }
+  const { wanted, used } = await findComponents(options, payload, source, opener);
   for (const [name, text] of [...options.images].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (used.has(name)) continue;
-    planned.push(await planOther(name, await opener.open(text), options, payload));
+    if (!used.has(name)) wanted.push(await findOther(name, await opener.open(text), options, payload));
   }
   const own = {
     role: 'payload' as const,
     name: 'payload',
-    source: options.payloadRepository ?? payloadRepositoryDefault,
+    source: options.payloadRepository ?? source.registry ?? payloadRepositoryDefault,
     digest: payload.digest,
   };
-  planned.push(await planOne(own, source, payload.version));
-  return planned;
+  wanted.push({ facts: own, from: source });
+  return await inParallel(wanted, planWidth, (each) => planOne(each, options.platforms, payload.version));
 }
 
-async function planOther(
-  name: string,
-  source: ImageSource,
+async function findComponents(
   options: BuildBundleOptions,
   payload: Payload,
-): Promise<PlannedImage> {
+  source: ImageSource,
+  opener: SourceOpener,
+): Promise<{ wanted: Wanted[]; used: ReadonlySet<string> }> {
+  const used = new Set<string>();
+  const images = [...payload.images.values()].sort((a, b) => (a.tag < b.tag ? -1 : 1));
+  const found = await inParallel(images, planWidth, async (image): Promise<Wanted | string> => {
+    const name = [image.tag, image.repository].find((each) => options.images.has(each));
+    if (name !== undefined) used.add(name);
+    const from = await sourceOfComponent(options, image, { source, opener, name });
+    if (from === undefined) return image.tag;
+    const digest = await imageOf(from, `image ${image.tag}`, image.digest);
+    return { facts: { role: 'component', name: image.tag, source: image.repository, digest }, from };
+  });
+  const missing = found.filter((each) => typeof each === 'string');
+  if (missing.length > 0) {
+    throw new SluiceError('ReferenceUnresolved', `no source is given for ${missing.join(', ')}`, {
+      next: 'Give one for each: --image NAME=oci:DIR:REF or NAME=docker://HOST/NAME.',
+    });
+  }
+  return { wanted: found.filter((each) => typeof each !== 'string'), used };
+}
+
+async function sourceOfComponent(
+  options: BuildBundleOptions,
+  image: PayloadImage,
+  from: { source: ImageSource; opener: SourceOpener; name: string | undefined },
+): Promise<ImageSource | undefined> {
+  const { source, opener, name } = from;
+  if (name !== undefined) return await opener.open(options.images.get(name) ?? '');
+  // The payload's own place often holds its images too.
+  if ((await source.content.manifest(source.repository, image.digest)) !== undefined) return source;
+  // Who takes the payload from a registry wants its images from where it names them.
+  return source.registry === undefined ? undefined : await opener.open(`docker://${image.reference}`);
+}
+
+async function findOther(
+  name: string,
+  from: ImageSource,
+  options: BuildBundleOptions,
+  payload: Payload,
+): Promise<Wanted> {
   const reference = readName(name, payload);
-  const digest = await imageOf(source, `image ${name}`, reference.digest);
+  const digest = await imageOf(from, `image ${name}`, reference.digest);
   const role = options.roles?.get(name) ?? 'additional';
   const repository = `${reference.host}/${reference.repository}`;
-  const facts = { role, name: repository, source: repository, digest, tag: reference.tag };
-  return await planOne(facts, source, payload.version);
+  return { facts: { role, name: repository, source: repository, digest, tag: reference.tag }, from };
 }
 
 function readName(name: string, payload: Payload) {
@@ -177,12 +213,12 @@ function readName(name: string, payload: Payload) {
 }
 
 async function planOne(
-  facts: { role: BundleRole; name: string; source: string; digest: Digest; tag?: string | undefined },
-  source: ImageSource,
+  { facts, from }: Wanted,
+  platforms: readonly string[] | undefined,
   version: string,
 ): Promise<PlannedImage> {
   const place = placeOf(facts, version);
-  const plan = await planImage(source.content, { image: facts.name, digest: facts.digest, ...place });
+  const plan = await planImage(from, { image: facts.name, digest: facts.digest, ...place, platforms });
   const { role, name, digest } = facts;
   const { size, closureBytes, attached } = plan;
   const image = { name, source: facts.source, ...place, role, digest, size, closureBytes, attached };
@@ -194,14 +230,15 @@ async function describe(
   payload: Payload,
   planned: readonly PlannedImage[],
 ): Promise<BundleDocument> {
-  const arch = architectureOf(payload.architecture);
-  const os = await findOsImage(options.osImage, planned);
+  const arch = architectureOf(payload, options.platforms);
+  const os = await findOsImage(options.osImage, planned, options.platforms?.[0]);
   const document: BundleDocument = {
     formatVersion: 1,
     name: bundleName(payload.version, arch),
     version: payload.version,
     arch,
     previous: payload.previous,
+    ...(options.platforms === undefined ? {} : { platforms: [...new Set(options.platforms)].sort() }),
     payload: payload.digest,
     ...(os === undefined ? {} : { os }),
     images: planned.map((each) => each.image),
@@ -211,21 +248,21 @@ async function describe(
   return parseBundleDocument(formatBundleDocument(document));
 }
 
-function architectureOf(architecture: string): Architecture {
-  const names: Record<string, Architecture> = { amd64: 'x86_64', arm64: 'aarch64' };
-  const arch = names[architecture] ?? architectures.find((each) => each === architecture);
-  if (arch !== undefined) return arch;
-  throw new SluiceError('InputInvalid', `the payload is for ${architecture}, which no bundle name has`);
+/** A release of many architectures that was cut to one is of that one. */
+function architectureOf(payload: Payload, platforms: readonly string[] | undefined) {
+  const [only, ...others] = new Set((platforms ?? []).map((each) => each.split('/')[1] ?? ''));
+  return bundleArchitecture(only !== undefined && others.length === 0 ? only : payload.architecture);
 }
 
 async function findOsImage(
   wanted: string | undefined,
   planned: readonly PlannedImage[],
+  platform: string | undefined,
 ): Promise<BundleDocument['os']> {
   const found = [];
   for (const { image, plan } of planned) {
     if (image.role !== 'component' || (wanted !== undefined && image.name !== wanted)) continue;
-    const { labels } = await anyConfig(plan.content, layoutRepository, image.digest);
+    const { labels } = await anyConfig(plan.content, plan.from, image.digest, platform);
     const kernel = labels['ostree.linux'];
     if (wanted === undefined && kernel === undefined && labels['containers.bootc'] === undefined) continue;
     const version = labels['org.opencontainers.image.version'] ?? labels.version;

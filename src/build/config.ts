@@ -12,13 +12,15 @@ export async function anyConfig(
   content: ContentSource,
   repository: string,
   digest: Digest,
+  platform?: string,
 ): Promise<ImageConfig> {
   const { manifest } = await readManifest(content, repository, digest);
   if (manifest.kind === 'image') return await readConfig(content, repository, digest);
   const platforms = manifest.manifests.flatMap((child) =>
     child.platform?.os === 'linux' ? [child.platform] : [],
   );
-  const own = platforms.find((platform) => platform.architecture === ownArchitecture()) ?? platforms[0];
+  const wanted = platform?.split('/')[1] ?? ownArchitecture();
+  const own = platforms.find((each) => each.architecture === wanted) ?? platforms[0];
   if (own === undefined) throw new SluiceError('InputInvalid', `the index ${digest} has no image for linux`);
   const image = await resolveImage(content, repository, digest, own);
   return await readConfig(content, repository, image.digest);

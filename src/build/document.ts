@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { documentFile } from '../bundle/bundle.ts';
-import { type BundleDocument, bundleRepository, formatBundleDocument } from '../bundle/document.ts';
+import {
+  type BundleDocument,
+  bundleRepository,
+  formatBundleDocument,
+  payloadArchitecture,
+} from '../bundle/document.ts';
 import { type Digest, digestOf } from '../oci/digest.ts';
 import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
 import type { Store } from '../store/store.ts';
@@ -21,16 +26,10 @@ export interface BundleImageContent {
 /** Makes the image of a bundle: the same document always gives the same digest. */
 export async function composeBundle(document: BundleDocument): Promise<BundleImageContent> {
   const { layer, diffId } = await packDocument(formatBundleDocument(document));
-  const architecture = {
-    x86_64: 'amd64',
-    aarch64: 'arm64',
-    ppc64le: 'ppc64le',
-    s390x: 's390x',
-    multi: 'amd64',
-  };
   const config = Buffer.from(
     JSON.stringify({
-      architecture: architecture[document.arch],
+      // No time and no machine: a bundle of several architectures says the first.
+      architecture: document.arch === 'multi' ? 'amd64' : payloadArchitecture(document),
       os: 'linux',
       config: {},
       rootfs: { type: 'layers', diff_ids: [diffId] },

@@ -9,7 +9,7 @@ import { openLayout } from '../oci/layout.ts';
 import { run, runOrThrow } from '../process/run.ts';
 import { buildImage } from './image.ts';
 import { writeKeys } from './keygen.ts';
-import { parseLayoutTarget, splitPlace } from './target.ts';
+import { parseLayoutTarget, parsePlace } from './target.ts';
 
 let directory: string;
 before(async () => {
@@ -92,15 +92,15 @@ test('paths that leave the image, stand twice or go through a file are refused',
 });
 
 test('places are read from their end, so that paths may hold colons', () => {
-  assert.deepEqual(splitPlace('oci:/a/b:tag'), { kind: 'oci', path: '/a/b', reference: 'tag' });
-  assert.deepEqual(splitPlace('oci:./a'), { kind: 'oci', path: './a', reference: '' });
-  assert.deepEqual(splitPlace('oci-archive:/a:b/c.tar:1.0'), {
+  assert.deepEqual(parsePlace('oci:/a/b:tag'), { kind: 'oci', path: '/a/b', reference: 'tag' });
+  assert.deepEqual(parsePlace('oci:./a'), { kind: 'oci', path: './a', reference: '' });
+  assert.deepEqual(parsePlace('oci-archive:/a:b/c.tar:1.0'), {
     kind: 'oci-archive',
     path: '/a:b/c.tar',
     reference: '1.0',
   });
-  assert.deepEqual(splitPlace('oci:/a:b/c'), { kind: 'oci', path: '/a:b/c', reference: '' });
-  for (const bad of ['docker://x', 'oci:', '/a/b']) assert.throws(() => splitPlace(bad), { code: 'Usage' });
+  assert.deepEqual(parsePlace('oci:/a:b/c'), { kind: 'oci', path: '/a:b/c', reference: '' });
+  for (const bad of ['oci:', '/a/b']) assert.throws(() => parsePlace(bad), { code: 'Usage' });
   assert.throws(() => parseLayoutTarget('oci:/a'), { code: 'Usage' });
   assert.throws(() => parseLayoutTarget('oci-archive:/a:x'), { code: 'Usage' });
 });

@@ -8,7 +8,7 @@ import { buildVersions, buildVersionsAnnotation } from '../payload/references.ts
 import { anyConfig } from './config.ts';
 import { buildImage, type ImageFile } from './image.ts';
 import { type OperatorManifests, payloadFileNames, readOperatorManifests } from './operator.ts';
-import { createSourceOpener, imageOf, layoutRepository } from './source.ts';
+import { createSourceOpener, imageOf } from './source.ts';
 import {
   type ComponentVersions,
   isPlaceholder,
@@ -81,7 +81,7 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
     for (const [tag, text] of [...options.images].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const source = await opener.open(text);
       const digest = await imageOf(source, `image ${tag}`);
-      const config = await anyConfig(source.content, layoutRepository, digest);
+      const config = await anyConfig(source.content, source.repository, digest);
       const pullSpec = `${repositoryOf(tag, operators, options.repository ?? repositoryDefault)}@${digest}`;
       images.set(tag, { tag, pullSpec, labels: config.labels, architecture: config.architecture });
     }
@@ -98,7 +98,7 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
         : {
             base: {
               content: base.content,
-              repository: layoutRepository,
+              repository: base.repository,
               digest: await imageOf(base, 'the base'),
             },
           }),

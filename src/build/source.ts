@@ -7,9 +7,12 @@ import { messageOf, SluiceError } from '../errors/error.ts';
 import { openTree } from '../media/media.ts';
 import type { Digest } from '../oci/digest.ts';
 import { type Layout, openLayout } from '../oci/layout.ts';
-import type { Descriptor } from '../oci/manifest.ts';
+import type { ImageReference } from '../oci/reference.ts';
+import type { ContentSource } from '../oci/source.ts';
 import type { Tree, TreeFile } from '../store/tree.ts';
-import { splitPlace } from './target.ts';
+import { openDockerArchive } from './docker-archive.ts';
+import { createRegistryOpener, type RegistryAccess } from './registry-source.ts';
+import { parsePlace } from './target.ts';
 
 /** Layouts have no repositories; any name reads from them. */
 export const layoutRepository = 'image';
@@ -22,23 +25,46 @@ const depthMax = 8;
 export interface ImageSource {
   /** As it was given, for messages. */
   readonly label: string;
-  readonly content: Layout;
-  /** What the reference names; undefined where none was given and the layout holds several images. */
-  readonly descriptor: Descriptor | undefined;
+  readonly content: ContentSource;
+  /** By which the content is asked. */
+  readonly repository: string;
+  /** Digest that the reference names; undefined where none was given and there are several images. */
+  readonly digest: Digest | undefined;
+  /** `host/repository` where it comes from a registry. */
+  readonly registry?: string;
 }
 
-/** Opens sources, each layout once, and cleans up what it unpacked. */
+/** Opens sources, each place once, and cleans up what it unpacked. */
 export interface SourceOpener {
-  /** Errors: Usage, NotFound, InputInvalid. */
+  /** Errors: Usage, NotFound, InputInvalid; of registries: Unreachable, Unauthorized. */
   open(text: string): Promise<ImageSource>;
   close(): Promise<void>;
 }
 
-/** @param scratch a directory on a disk with room for unpacked archives; made when it is needed. */
-export function createSourceOpener(scratch: string): SourceOpener {
-  const layouts = new Map<string, Promise<Layout>>();
+/** A place that holds images without repositories. */
+interface Shelf {
+  readonly content: ContentSource;
+  resolve(reference: string): Promise<Digest>;
+}
+
+/**
+ * @param scratch a directory on a disk with room for unpacked archives; made when it is needed.
+ * @param access how registries are reached; default: as the environment says.
+ */
+export function createSourceOpener(
+  scratch: string,
+  access: RegistryAccess = { env: process.env },
+): SourceOpener {
+  const shelves = new Map<string, Promise<Shelf>>();
   const unpacked: string[] = [];
-  const openArchive = async (path: string): Promise<Layout> => {
+  const trees: Tree[] = [];
+  const registries = createRegistryOpener(access);
+
+  const shelfOf = (layout: Layout): Shelf => ({
+    content: layout,
+    resolve: async (reference) => (await layout.resolve(reference)).digest,
+  });
+  const openArchive = async (path: string): Promise<Shelf> => {
     await mkdir(scratch, { recursive: true });
     const directory = await mkdtemp(join(scratch, 'archive-'));
     unpacked.push(directory);
@@ -48,46 +74,66 @@ export function createSourceOpener(scratch: string): SourceOpener {
     } finally {
       await tree.close();
     }
-    return await openLayout(directory);
+    return shelfOf(await openLayout(directory));
   };
+  const openDocker = async (path: string): Promise<Shelf> => {
+    const { tree } = await openTree(path);
+    trees.push(tree);
+    const archive = await openDockerArchive(tree);
+    return { content: archive, resolve: async (reference) => archive.resolve(reference).digest };
+  };
+  const openShelf = {
+    oci: async (path: string) => shelfOf(await openLayout(path)),
+    'oci-archive': openArchive,
+    'docker-archive': openDocker,
+  };
+
+  async function openRegistry(text: string, image: ImageReference): Promise<ImageSource> {
+    const content = await registries.open(image);
+    const { repository, tag } = image;
+    const source = { label: text, content, repository, registry: `${image.host}/${repository}` };
+    if (image.digest !== undefined || tag === undefined) return { ...source, digest: image.digest };
+    const raw = await content.manifest(repository, tag);
+    if (raw === undefined) throw new SluiceError('NotFound', `${text} does not exist`);
+    return { ...source, digest: raw.digest };
+  }
+
   return {
     async open(text) {
-      const { kind, path, reference } = splitPlace(text);
+      const place = parsePlace(text);
+      if (place.kind === 'docker') return await openRegistry(text, place.image);
+      const { kind, path, reference } = place;
       const key = `${kind}:${path}`;
-      let layout = layouts.get(key);
-      if (layout === undefined) {
-        layout = kind === 'oci' ? openLayout(path) : openArchive(path);
-        layouts.set(key, layout);
-      }
-      const content = await layout;
-      if (reference !== '') return { label: text, content, descriptor: await content.resolve(reference) };
-      const descriptor = await content.resolve('').catch(() => undefined);
-      return { label: text, content, descriptor };
+      const shelf = shelves.get(key) ?? openShelf[kind](path);
+      shelves.set(key, shelf);
+      const { content, resolve } = await shelf;
+      const digest = reference === '' ? await resolve('').catch(() => undefined) : await resolve(reference);
+      return { label: text, content, repository: layoutRepository, digest };
     },
     async close() {
+      await registries.close();
+      for (const tree of trees) await tree.close();
       for (const directory of unpacked) await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
-/** The image that a source names, or the one of its layout that has this digest. Errors: ContentMissing, DigestMismatch. */
+/** The image that a source names, or the one in it that has this digest. Errors: ContentMissing, DigestMismatch. */
 export async function imageOf(source: ImageSource, what: string, wanted?: Digest): Promise<Digest> {
-  const { descriptor, content, label } = source;
+  const { digest, content, label } = source;
   if (wanted === undefined) {
-    if (descriptor !== undefined) return descriptor.digest;
-    throw new SluiceError('ReferenceUnresolved', `${what}: ${label} holds several images`, {
+    if (digest !== undefined) return digest;
+    throw new SluiceError('ReferenceUnresolved', `${what}: ${label} names none of its images`, {
       next: 'Name one of them: append :REFERENCE.',
     });
   }
-  if (descriptor?.digest === wanted) return wanted;
-  if ((await content.manifest(layoutRepository, wanted)) !== undefined) return wanted;
-  if (descriptor === undefined)
+  if (digest === wanted) return wanted;
+  if ((await content.manifest(source.repository, wanted)) !== undefined) return wanted;
+  if (digest === undefined)
     throw new SluiceError('ContentMissing', `${what}: ${label} does not hold ${wanted}`);
-  throw new SluiceError(
-    'DigestMismatch',
-    `${what}: ${label} is ${descriptor.digest}, but the payload names ${wanted}`,
-    { next: 'Give the very image that the payload was built with: a copy that was packed anew is another.' },
-  );
+  throw new SluiceError('DigestMismatch', `${what}: ${label} is ${digest}, but the payload names ${wanted}`, {
+    next: 'Give the very image that the payload was built with: a copy that was packed anew is another.',
+  });
 }
 
 async function unpackTree(tree: Tree, path: string, directory: string, depth: number): Promise<void> {

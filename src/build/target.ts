@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors/error.ts';
-import { isTag } from '../oci/reference.ts';
+import { type ImageReference, isTag, parseReference } from '../oci/reference.ts';
 
 /** A place in an OCI image layout, as `oci:DIR:REF` names it. */
 export interface LayoutTarget {
@@ -9,28 +9,45 @@ export interface LayoutTarget {
 
 /** Reads `oci:DIR:REF`, where something is to be written. Errors: Usage. */
 export function parseLayoutTarget(text: string): LayoutTarget {
-  const { kind, path, reference } = splitPlace(text);
-  if (kind !== 'oci' || reference === '') {
+  const place = parsePlace(text);
+  if (place.kind !== 'oci' || place.reference === '') {
     throw new SluiceError('Usage', `"${text}" does not name an OCI layout and a reference in it`, {
       next: 'Write oci:DIRECTORY:REFERENCE, for instance oci:./release:1.0.0.',
     });
   }
-  return { directory: path, reference };
+  return { directory: place.path, reference: place.reference };
 }
 
+/** Where images are read from. */
+export type Place =
+  | {
+      readonly kind: 'oci' | 'oci-archive' | 'docker-archive';
+      readonly path: string;
+      readonly reference: string;
+    }
+  | { readonly kind: 'docker'; readonly image: ImageReference };
+
 /**
- * Reads `oci:DIR[:REF]` or `oci-archive:FILE[:REF]`. A colon in the path is possible where a reference follows.
- * Errors: Usage.
+ * Reads `oci:DIR[:REF]`, `oci-archive:FILE[:REF]`, `docker-archive:FILE[:NAME:TAG]` or `docker://HOST/NAME[:TAG][@DIGEST]`.
+ * A colon in the path is possible where a reference follows. Errors: Usage.
  */
-export function splitPlace(text: string): { kind: 'oci' | 'oci-archive'; path: string; reference: string } {
-  const match = /^(oci|oci-archive):(.+)$/s.exec(text);
+export function parsePlace(text: string): Place {
+  if (text.startsWith('docker://'))
+    return { kind: 'docker', image: parseReference(text.slice('docker://'.length)) };
+  const match = /^(oci|oci-archive|docker-archive):(.+)$/s.exec(text);
   if (match === null) {
     throw new SluiceError('Usage', `"${text}" is not a source of images`, {
-      next: 'Write oci:DIRECTORY[:REFERENCE] or oci-archive:FILE[:REFERENCE].',
+      next: 'Write docker://HOST/NAME:TAG, oci:DIRECTORY[:REFERENCE], oci-archive:FILE[:REFERENCE] or docker-archive:FILE[:NAME:TAG].',
     });
   }
-  const kind = match[1] === 'oci' ? 'oci' : 'oci-archive';
+  const kind = match[1] as 'oci' | 'oci-archive' | 'docker-archive';
   const rest = match[2] ?? '';
+  if (kind === 'docker-archive') {
+    const colon = rest.indexOf(':');
+    return colon <= 0
+      ? { kind, path: rest, reference: '' }
+      : { kind, path: rest.slice(0, colon), reference: rest.slice(colon + 1) };
+  }
   const colon = rest.lastIndexOf(':');
   const tail = rest.slice(colon + 1);
   if (colon > 0 && (isTag(tail) || tail === '')) return { kind, path: rest.slice(0, colon), reference: tail };

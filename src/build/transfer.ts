@@ -1,29 +1,12 @@
-import { type ClosureItem, type ImageRoot, imageClosure } from '../bundle/closure.ts';
-import type { Attachment } from '../bundle/document.ts';
-import { SluiceError } from '../errors/error.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClosureItem } from '../bundle/closure.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
-import { childrenOf, isManifestType } from '../oci/manifest.ts';
 import { readManifest } from '../oci/read.ts';
-import { isTag } from '../oci/reference.ts';
-import type { ContentSource } from '../oci/source.ts';
-import type { Store } from '../store/store.ts';
-import { layoutRepository } from './source.ts';
-
-/** Endings of the tags under which cosign keeps what belongs to an image. */
-const attachedTags = ['.sig', '.att', '.sbom'];
-const attachedMax = 64;
-
-/** Everything that an image needs, as its source has it; the repositories are where it will stand. */
-export interface ImagePlan {
-  readonly content: ContentSource;
-  readonly repository: string;
-  readonly items: readonly ClosureItem[];
-  readonly attached: readonly Attachment[];
-  /** Bytes of the manifest. */
-  readonly size: number;
-  /** Bytes of all items, each digest once. */
-  readonly closureBytes: number;
-}
+import type { BlobReader, ContentSource } from '../oci/source.ts';
+import type { BlobWriter, Store } from '../store/store.ts';
+import { inParallel } from './parallel.ts';
+import type { ImagePlan } from './plan.ts';
 
 export interface TransferProgress {
   readonly bytesDone: number;
@@ -32,145 +15,156 @@ export interface TransferProgress {
   readonly image: string;
 }
 
-/**
- * Finds out what an image needs, with its signatures, attestations and referrers, and those of an index's children.
- * Nothing is copied. Errors: ContentMissing, DigestMismatch, InputInvalid.
- */
-export async function planImage(
-  content: ContentSource,
-  target: { image: string; repository: string; digest: Digest; tag: string },
-): Promise<ImagePlan> {
-  const { image, repository, digest, tag } = target;
-  const attached = await findAttached(content, digest);
-  const roots: ImageRoot[] = attached.map((each) => ({
-    image,
-    repository: layoutRepository,
-    digest: each.digest,
-    tags: each.tag === undefined ? [] : [each.tag],
-  }));
-  roots.push({ image, repository: layoutRepository, digest, tags: [tag] });
-  const items: ClosureItem[] = [];
-  const seen = new Set<string>();
-  for (const root of roots) {
-    for await (const item of imageClosure(content, root, seen)) items.push({ ...item, repository });
-  }
-  const sizes = new Map(items.map((item) => [item.digest, item.size]));
-  return {
-    content,
-    repository,
-    items,
-    attached,
-    size: items.at(-1)?.size ?? 0,
-    closureBytes: [...sizes.values()].reduce((sum, size) => sum + size, 0),
-  };
+export interface TransferOptions {
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
+  /** Blobs that are left to the base of a delta. */
+  readonly leftOut?: ReadonlySet<Digest>;
 }
 
-/** Bytes that plans need together, each digest once. */
-export function plannedBytes(plans: readonly ImagePlan[]): number {
-  const sizes = new Map(plans.flatMap((plan) => plan.items.map((item) => [item.digest, item.size])));
-  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+/** Blobs that are copied at once. */
+const width = 4;
+/** How often a source that breaks off without having moved a byte is asked again. */
+const retriesMax = 4;
+const retryBaseMs = 500;
+
+interface PlannedBlob {
+  readonly content: ContentSource;
+  readonly from: string;
+  readonly item: ClosureItem;
 }
 
 /**
- * Copies planned images into a store, children first; each blob is hashed on the way. What the store has verified
- * already is not copied again, so that an interrupted build goes on where it stopped.
+ * Copies planned images into a store: blobs first, then manifests, children before parents. Each blob is hashed on the
+ * way. What the store has verified already is not copied again, and a blob that was broken off is gone on with, so
+ * that an interrupted build goes on where it stopped.
  *
- * Errors: ContentMissing, DigestMismatch (both name the image and the digest), DiskFull.
+ * Errors: ContentMissing, DigestMismatch (both name the image and the digest), DiskFull, Unreachable, Stalled.
  */
 export async function transferImages(
   store: Store,
   plans: readonly ImagePlan[],
-  onProgress: (progress: TransferProgress) => void,
+  options: TransferOptions = {},
 ): Promise<void> {
-  const bytesTotal = plannedBytes(plans);
-  const counted = new Set<Digest>();
+  const leftOut = options.leftOut ?? new Set<Digest>();
+  const sizes = new Map<Digest, number>();
+  const blobs = new Map<Digest, PlannedBlob>();
+  for (const { content, from, items } of plans) {
+    for (const item of items) {
+      if (leftOut.has(item.digest)) continue;
+      sizes.set(item.digest, item.size);
+      if (item.kind === 'blob' && !blobs.has(item.digest)) blobs.set(item.digest, { content, from, item });
+    }
+  }
+  const bytesTotal = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   let bytesDone = 0;
+  const count = (image: string) => (bytes: number) => {
+    bytesDone += bytes;
+    options.onProgress?.({ bytesDone, bytesTotal, image });
+  };
+  await inParallel([...blobs.values()], width, (blob) => transferBlob(store, blob, count(blob.item.image)));
+  const counted = new Set<Digest>();
   for (const plan of plans) {
+    const layers = plan.items.filter((item) => item.kind === 'blob' && !leftOut.has(item.digest));
+    for (const [repository, digests] of byRepository(layers)) await store.linkLayers(repository, digests);
     for (const item of plan.items) {
-      const isNew = !counted.has(item.digest);
+      if (item.kind !== 'manifest') continue;
+      await transferManifest(store, plan, item, leftOut);
+      if (!counted.has(item.digest)) count(item.image)(item.size);
       counted.add(item.digest);
-      const count = (bytes: number) => {
-        if (isNew) bytesDone += bytes;
-        onProgress({ bytesDone, bytesTotal, image: item.image });
-      };
-      if (item.kind === 'blob') await transferBlob(store, plan.content, item, count);
-      else await transferManifest(store, plan.content, item, count);
     }
   }
 }
 
-async function transferBlob(
-  store: Store,
-  content: ContentSource,
-  item: ClosureItem,
-  count: (bytes: number) => void,
-): Promise<void> {
-  const writer = await store.begin(item.digest, item.size);
-  if (writer === undefined) {
-    count(item.size);
-  } else {
+function byRepository(items: readonly ClosureItem[]): Map<string, Digest[]> {
+  const found = new Map<string, Digest[]>();
+  for (const { repository, digest } of items)
+    found.set(repository, [...(found.get(repository) ?? []), digest]);
+  return found;
+}
+
+async function transferBlob(store: Store, blob: PlannedBlob, count: (bytes: number) => void): Promise<void> {
+  const { item } = blob;
+  let counted = 0;
+  let farthest = 0;
+  for (let attempt = 0; ; attempt += 1) {
+    const writer = await store.begin(item.digest, item.size);
+    if (writer === undefined) return count(item.size - counted);
+    if (writer.offset > farthest) attempt = 0; // It moves: the patience begins anew.
+    farthest = Math.max(farthest, writer.offset);
+    count(writer.offset - counted);
+    counted = writer.offset;
     try {
-      const blob = await content.blob(layoutRepository, item.digest, { offset: writer.offset });
-      if (blob === undefined) {
-        throw new SluiceError(
-          'ContentMissing',
-          `image ${item.image}: ${content.label} does not hold the blob ${item.digest}`,
-        );
-      }
-      count(writer.offset);
-      for await (const chunk of blob.stream) {
-        await writer.write(chunk);
-        count(chunk.length);
-      }
-      await writer.commit();
+      await pour(blob, writer, (bytes) => {
+        counted += bytes;
+        count(bytes);
+      });
+      return;
     } catch (error) {
-      await writer.abort();
-      throw named(error, item);
+      const mayPass = isSluiceError(error, 'Unreachable', 'Stalled', 'MediaLost');
+      if (mayPass) await writer.suspend();
+      else await writer.abort();
+      if (!mayPass || attempt >= retriesMax) throw named(error, item);
+      await sleep(retryBaseMs * 2 ** attempt);
     }
   }
-  await store.linkLayer(item.repository, item.digest);
+}
+
+async function pour(blob: PlannedBlob, writer: BlobWriter, count: (bytes: number) => void): Promise<void> {
+  const { content, from, item } = blob;
+  // A blob that came whole before is only compared (case C10).
+  if (writer.offset < item.size) {
+    const reader = await content.blob(from, item.digest, { offset: writer.offset });
+    if (reader === undefined) {
+      throw new SluiceError(
+        'ContentMissing',
+        `image ${item.image}: ${content.label} does not hold the blob ${item.digest}`,
+      );
+    }
+    await requireSize(reader, item, content.label);
+    for await (const chunk of reader.stream) {
+      await writer.write(chunk);
+      count(chunk.length);
+    }
+  }
+  await writer.commit();
+}
+
+/** A source that tells of another size is not asked for the bytes at all (case M10). */
+async function requireSize(reader: BlobReader, item: ClosureItem, label: string): Promise<void> {
+  if (reader.size === item.size) return;
+  await reader.close?.();
+  throw new SluiceError(
+    'DigestMismatch',
+    `${label} has ${reader.size} bytes of ${item.digest}, where the manifest tells of ${item.size}`,
+  );
 }
 
 async function transferManifest(
   store: Store,
-  content: ContentSource,
+  plan: ImagePlan,
   item: ClosureItem,
-  count: (bytes: number) => void,
+  leftOut: ReadonlySet<Digest>,
 ): Promise<void> {
-  const { raw } = await readManifest(content, layoutRepository, item.digest);
-  await store.putManifest(item.repository, raw);
+  const { raw } = await readManifest(plan.content, plan.from, item.digest);
+  await store.putManifest(item.repository, raw, { sparse: true, without: leftOut });
   for (const tag of item.tags) await store.tag(item.repository, tag, item.digest);
-  count(raw.bytes.length);
 }
 
 function named(error: unknown, item: ClosureItem): unknown {
-  if (!(error instanceof SluiceError) || error.code !== 'DigestMismatch') return error;
-  return new SluiceError('DigestMismatch', `image ${item.image}: the blob ${item.digest} holds other bytes`, {
+  if (!(error instanceof SluiceError)) return error;
+  if (error.code === 'DigestMismatch') {
+    return new SluiceError(
+      'DigestMismatch',
+      `image ${item.image}: the blob ${item.digest} holds other bytes`,
+      {
+        cause: error,
+        next: 'The source is damaged: pull the image again.',
+      },
+    );
+  }
+  if (error.message.includes(item.digest)) return error;
+  return new SluiceError(error.code, `image ${item.image}: ${error.message}`, {
     cause: error,
-    next: 'The source is damaged: pull the image again.',
+    next: error.next,
   });
-}
-
-async function findAttached(content: ContentSource, digest: Digest): Promise<Attachment[]> {
-  const { manifest } = await readManifest(content, layoutRepository, digest);
-  const children =
-    manifest.kind === 'index' ? childrenOf(manifest).filter((each) => isManifestType(each.mediaType)) : [];
-  const found = new Map<Digest, Attachment>();
-  for (const subject of [digest, ...children.map((child) => child.digest)]) {
-    for (const ending of attachedTags) {
-      const tag = `${subject.replace(':', '-')}${ending}`;
-      const raw = await content.manifest(layoutRepository, tag);
-      if (raw !== undefined && isTag(tag)) found.set(raw.digest, { digest: raw.digest, tag });
-    }
-    for (const referrer of await content.referrers(layoutRepository, subject)) {
-      if (found.has(referrer.digest) || referrer.digest === digest) continue;
-      // A referrers list may name what is no longer there; that is no part of the image.
-      if ((await content.manifest(layoutRepository, referrer.digest)) === undefined) continue;
-      found.set(referrer.digest, { digest: referrer.digest });
-    }
-  }
-  if (found.size > attachedMax) {
-    throw new SluiceError('InputTooLarge', `${digest} has more than ${attachedMax} signatures and referrers`);
-  }
-  return [...found.values()].sort((a, b) => (a.digest < b.digest ? -1 : 1));
 }

@@ -32,7 +32,7 @@ async function walk(root: Descriptor, size?: number): Promise<ClosureItem[]> {
     tags: ['t'],
     ...(size === undefined ? {} : { size }),
   };
-  for await (const item of imageClosure(layout, start, new Set())) items.push(item);
+  for await (const item of imageClosure(layout, start, new Set(), undefined)) items.push(item);
   return items;
 }
 

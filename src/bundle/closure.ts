@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { childrenOf, type Descriptor, isManifestType, parseManifest } from '../oci/manifest.ts';
+import { selectChildren } from '../oci/platform.ts';
 import type { ContentSource } from '../oci/source.ts';
 import type { VerifiedBundle } from './bundle.ts';
 import { bundleRepository } from './document.ts';
@@ -44,7 +45,8 @@ export interface ImageRoot {
  */
 export async function* closure(content: ContentSource, bundle: VerifiedBundle): AsyncGenerator<ClosureItem> {
   const seen = new Set<string>();
-  for (const root of bundleRoots(bundle)) yield* imageClosure(content, root, seen);
+  const { platforms } = bundle.document;
+  for (const root of bundleRoots(bundle)) yield* imageClosure(content, root, seen, platforms);
 }
 
 /** The images of a bundle in the order of its closure. */
@@ -75,13 +77,15 @@ export function bundleRoots(bundle: VerifiedBundle): ImageRoot[] {
  * What one image needs, itself last.
  *
  * @param seen `repository@digest` of what was walked before, which is not walked again.
+ * @param platforms those of an index that are needed; undefined: all.
  */
 export async function* imageClosure(
   content: ContentSource,
   root: ImageRoot,
   seen: Set<string>,
+  platforms: readonly string[] | undefined,
 ): AsyncGenerator<ClosureItem> {
-  const walk: Walk = { content, root, seen, descriptors: 0 };
+  const walk: Walk = { content, root, seen, platforms, descriptors: 0 };
   yield* manifestClosure(walk, root.digest, { tags: root.tags, size: root.size, depth: 0 });
 }
 
@@ -89,6 +93,7 @@ interface Walk {
   readonly content: ContentSource;
   readonly root: ImageRoot;
   readonly seen: Set<string>;
+  readonly platforms: readonly string[] | undefined;
   descriptors: number;
 }
 
@@ -114,7 +119,9 @@ async function* manifestClosure(
   const manifest = parseManifest(raw.bytes, raw.mediaType);
   if (!known) {
     walk.seen.add(key);
-    for (const child of childrenOf(manifest)) yield* childClosure(walk, child, manifest.kind, here.depth);
+    const children =
+      manifest.kind === 'index' ? selectChildren(manifest, walk.platforms) : childrenOf(manifest);
+    for (const child of children) yield* childClosure(walk, child, manifest.kind, here.depth);
   }
   const { mediaType } = manifest;
   yield { repository, kind: 'manifest', digest, size: raw.bytes.length, mediaType, tags: here.tags, image };

@@ -1,6 +1,8 @@
 import { SluiceError } from '../errors/error.ts';
 import { type Digest, hexOf, isDigest } from '../oci/digest.ts';
+import { ownArchitecture } from '../oci/image.ts';
 import { parseStrictJson } from '../oci/json.ts';
+import { isPlatformName } from '../oci/platform.ts';
 import { isTag, parseReference } from '../oci/reference.ts';
 
 /** Repository of the bundle images; their tags are the names of the bundles. */
@@ -20,6 +22,7 @@ export const documentBytesMax = 4 * 1024 * 1024;
 const imagesMax = 4096;
 const versionsMax = 4096;
 const attachedMax = 64;
+const platformsMax = 64;
 /** Longer names do not fit the InternalReleaseImage API, and a name is never cut. */
 const nameLengthMax = 64;
 const namePrefix = 'ocp-release-bundle-';
@@ -68,12 +71,39 @@ export interface BundleDocument {
   readonly arch: Architecture;
   /** Versions from which an update to this one is allowed, sorted. */
   readonly previous: readonly string[];
+  /** Platforms that indexes were cut to (`linux/amd64`), sorted; absent: whole. */
+  readonly platforms?: readonly string[];
   /** Digest of the release payload. */
   readonly payload: Digest;
   readonly os?: BundleOs;
   readonly images: readonly BundleImage[];
   /** Release version → payload digest. */
   readonly versions: Readonly<Record<string, Digest>>;
+}
+
+/** Names of architectures as images have them (Go's GOARCH). */
+const imageArchitectures: Readonly<Record<Exclude<Architecture, 'multi'>, string>> = {
+  x86_64: 'amd64',
+  aarch64: 'arm64',
+  ppc64le: 'ppc64le',
+  s390x: 's390x',
+};
+
+/** The architecture of the payload image that stands for the release, as images name it: any of them has the same files. */
+export function payloadArchitecture(document: Pick<BundleDocument, 'arch' | 'platforms'>): string {
+  if (document.arch !== 'multi') return imageArchitectures[document.arch];
+  const offered = (document.platforms ?? []).map((each) => each.split('/')[1] ?? '');
+  const own = ownArchitecture();
+  return offered.length === 0 || offered.includes(own) ? own : (offered[0] ?? own);
+}
+
+/** The name of an architecture in bundle names. Errors: InputInvalid. */
+export function bundleArchitecture(image: string): Architecture {
+  const arch = architectures.find(
+    (each) => each === image || (each !== 'multi' && imageArchitectures[each] === image),
+  );
+  if (arch !== undefined) return arch;
+  throw new SluiceError('InputInvalid', `the payload is for ${image}, which no bundle name has`);
 }
 
 /** Errors: InputInvalid where the name would be too long, or is no name of a release bundle. */
@@ -148,8 +178,8 @@ export function formatBundleDocument(document: BundleDocument): Uint8Array {
     ...(image.role === 'payload' || image.role === 'component' ? {} : { tag: image.tag }),
     ...(image.attached.length === 0 ? {} : { attached: image.attached }),
   }));
-  const { name, version, arch, previous, payload, os, versions } = document;
-  const ordered = { formatVersion, name, version, arch, previous, payload, os, images, versions };
+  const { name, version, arch, previous, platforms, payload, os, versions } = document;
+  const ordered = { formatVersion, name, version, arch, previous, platforms, payload, os, images, versions };
   return Buffer.from(`${JSON.stringify(ordered, null, 2)}\n`, 'utf8');
 }
 
@@ -195,11 +225,18 @@ export function parseBundleDocument(bytes: Uint8Array): BundleDocument {
     previous: list(document.previous, 'previous', versionsMax).map((value, i) =>
       text(value, `previous[${i}]`),
     ),
+    ...(document.platforms === undefined ? {} : { platforms: parsePlatforms(document.platforms) }),
     payload,
     ...(os === undefined ? {} : { os }),
     images,
     versions: Object.fromEntries(versions),
   };
+}
+
+function parsePlatforms(value: unknown): string[] {
+  const platforms = list(value, 'platforms', platformsMax).map((each, i) => text(each, `platforms[${i}]`));
+  if (platforms.length > 0 && platforms.every(isPlatformName)) return platforms;
+  throw invalid('platforms', 'are not written as linux/amd64');
 }
 
 function parseImage(value: unknown, where: string, version: string): BundleImage {

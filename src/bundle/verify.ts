@@ -6,7 +6,7 @@ import { readPayload } from '../payload/payload.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { type BundleReference, openBundle, type VerifiedBundle } from './bundle.ts';
 import { bundleRoots, type ClosureItem, imageClosure } from './closure.ts';
-import { bundleRepository } from './document.ts';
+import { bundleRepository, payloadArchitecture } from './document.ts';
 
 /** Something that is not as it was signed. */
 export interface VerifyProblem {
@@ -113,7 +113,8 @@ async function walkAll(
   for (const root of bundleRoots(bundle)) {
     // Each image is walked on its own, so that a blob that several share is told of for each of them.
     await findings.collect(root.image, root.digest, async () => {
-      for await (const item of imageClosure(content, root, new Set())) items.push(item);
+      for await (const item of imageClosure(content, root, new Set(), bundle.document.platforms))
+        items.push(item);
     });
     for (const tag of root.tags) {
       await findings.collect(root.image, root.digest, () =>
@@ -217,7 +218,9 @@ async function checkPayload(content: ContentSource, bundle: VerifiedBundle): Pro
   const { document } = bundle;
   const image = document.images.find((each) => each.role === 'payload');
   if (image === undefined) return;
-  const payload = await readPayload(content, image.repository, document.payload);
+  const payload = await readPayload(content, image.repository, document.payload, {
+    architecture: payloadArchitecture(document),
+  });
   if (payload.version !== document.version) {
     throw new SluiceError(
       'InputInvalid',

@@ -118,12 +118,16 @@ async function build(options: BuildOptions): Promise<void> {
 async function inspect(source: string, options: { output?: string }): Promise<void> {
   const format = parseFormat(options.output);
   const { tmpdir } = await import('node:os');
-  const { createSourceOpener, imageOf, layoutRepository } = await import('../build/source.ts');
+  const { createSourceOpener, imageOf } = await import('../build/source.ts');
   const { readPayload } = await import('../payload/payload.ts');
   const opener = createSourceOpener(tmpdir());
   try {
     const opened = await opener.open(source);
-    const payload = await readPayload(opened.content, layoutRepository, await imageOf(opened, 'the payload'));
+    const payload = await readPayload(
+      opened.content,
+      opened.repository,
+      await imageOf(opened, 'the payload'),
+    );
     if (format === 'json' || format === 'yaml') return await printObject(asObject(payload), format);
     if (format === 'name') return print(payload.digest);
     showPayload(payload);

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
-import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
-import { messageOf, SluiceError } from '../errors/error.ts';
+import { Agent, type Dispatcher, ProxyAgent, request as undiciRequest } from 'undici';
+import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import type { ProxyChoice } from './proxy.ts';
 
 /** How a client proves itself and whom it believes. */
 export interface ClientTls {
@@ -10,6 +11,8 @@ export interface ClientTls {
   readonly key?: string;
   /** The name that the server's certificate must carry, where the address that is dialled is another. */
   readonly servername?: string;
+  /** Believe whatever certificate is shown: only where a person asked for it by the server's name. */
+  readonly anyCertificate?: boolean;
 }
 
 export interface HttpRequest {
@@ -41,16 +44,30 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
-/** A client with its own connections and one identity. No proxy is ever used: it speaks to nodes and loopback. */
+/**
+ * A client with its own connections and one identity. No proxy is used unless `proxy` chooses one: most of what
+ * is spoken to are nodes and the loopback.
+ */
 export function createHttpClient(
   tls: ClientTls = {},
-  options: { connectTimeoutMs?: number } = {},
+  options: { connectTimeoutMs?: number; proxy?: ProxyChoice } = {},
 ): HttpClient {
-  const agent = new Agent({
-    connect: { ...tls, timeout: options.connectTimeoutMs ?? 5_000 },
-    keepAliveTimeout: 10_000,
-    pipelining: 1,
-  });
+  const { anyCertificate, ...identity } = tls;
+  const connect = {
+    ...identity,
+    ...(anyCertificate === true ? { rejectUnauthorized: false } : {}),
+    timeout: options.connectTimeoutMs ?? 5_000,
+  };
+  const pool = { keepAliveTimeout: 10_000, pipelining: 1 };
+  const agent = new Agent({ connect, ...pool });
+  const proxies = new Map<string, ProxyAgent>();
+  const dispatcherOf = (url: string): Dispatcher => {
+    const uri = options.proxy?.(new URL(url));
+    if (uri === undefined) return agent;
+    const known = proxies.get(uri) ?? new ProxyAgent({ uri, requestTls: connect, ...pool });
+    proxies.set(uri, known);
+    return known;
+  };
   return {
     async request(request) {
       let answer: Dispatcher.ResponseData;
@@ -62,7 +79,7 @@ export function createHttpClient(
           signal: request.signal ?? null,
           headersTimeout: request.headersTimeoutMs ?? 30_000,
           bodyTimeout: request.stallTimeoutMs ?? 30_000,
-          dispatcher: agent,
+          dispatcher: dispatcherOf(request.url),
         });
       } catch (error) {
         if (request.signal?.aborted) throw error;
@@ -91,13 +108,22 @@ export function createHttpClient(
       };
     },
     async close() {
-      await agent.destroy();
+      await Promise.all([agent, ...proxies.values()].map((each) => each.destroy()));
     },
   };
 }
 
 function unreachable(url: string, error: unknown): SluiceError {
   const { host } = new URL(url);
+  // What OpenSSL says of an answer that is plain HTTP (case P14).
+  if (
+    systemCode(error) === 'ERR_SSL_WRONG_VERSION_NUMBER' ||
+    systemCode(error) === 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
+  ) {
+    return new SluiceError('Unreachable', `${host} answers without TLS on an address for TLS`, {
+      cause: error,
+    });
+  }
   return new SluiceError('Unreachable', `${host} does not answer: ${messageOf(error)}`, { cause: error });
 }
 

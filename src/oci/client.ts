@@ -1,6 +1,8 @@
 import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
-import type { HttpClient, HttpRequest, HttpResponse } from '../http/client.ts';
+import type { HttpClient, HttpResponse } from '../http/client.ts';
+import type { Authorizer } from './authorizer.ts';
 import { type Digest, digestOf, isDigest, referrersTag } from './digest.ts';
+import { createExchange, type Get } from './exchange.ts';
 import { parseStrictJson } from './json.ts';
 import { nextPage } from './link.ts';
 import { type Descriptor, manifestBytesMax, manifestTypes, parseManifest } from './manifest.ts';
@@ -15,44 +17,25 @@ export interface RegistryClientOptions {
   readonly auth?: { readonly username: string; readonly password: string };
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Finds credentials when the registry asks for some, instead of `auth`. */
+  readonly authorizer?: Authorizer;
+  /** See ExchangeOptions. */
+  readonly redirectsAnywhere?: boolean;
+  readonly retriesMax?: number;
 }
 
-const redirectsMax = 5;
 const pagesMax = 1_000;
 const listedMax = 200_000;
 const pageBytesMax = 4 * 1024 * 1024;
 
 /**
- * Reads from a registry of distribution-spec 1.1. A redirect is followed only within its own origin, so that
- * neither credentials nor trust leave it. What the answer's head says about the content is never believed: the
- * digest is that of the bytes (facts, M16).
+ * Reads from a registry of distribution-spec 1.1. What the answer's head says about the content is never believed:
+ * the digest is that of the bytes (facts, M16).
  */
 export function createRegistryClient(options: RegistryClientOptions): ContentSource {
   const origin = new URL(options.baseUrl).origin;
   const label = `the registry ${origin}`;
-  const headers = {
-    ...options.headers,
-    ...(options.auth === undefined ? {} : { authorization: basic(options.auth) }),
-  };
-
-  async function get(path: string, request: Partial<HttpRequest> = {}): Promise<HttpResponse> {
-    let url = new URL(path, origin);
-    for (let hop = 0; hop <= redirectsMax; hop += 1) {
-      const answer = await options.http.request({
-        ...request,
-        url: url.href,
-        headers: { ...headers, ...request.headers },
-      });
-      if (answer.status < 300 || answer.status > 399 || answer.status === 304) return answer;
-      await answer.discard();
-      const target = new URL(String(answer.headers.location ?? ''), url);
-      if (target.origin !== origin) {
-        throw new SluiceError('Unreachable', `${label} sends to ${target.origin}, which is not followed`);
-      }
-      url = target;
-    }
-    throw new SluiceError('Unreachable', `${label} sends in a circle at ${path}`);
-  }
+  const get = createExchange({ ...options, origin, label });
 
   /** Reads every page of a list; `collect` takes one. False where the list does not exist. */
   async function pages(first: string, collect: (page: unknown) => number): Promise<boolean> {
@@ -142,8 +125,6 @@ export function createRegistryClient(options: RegistryClientOptions): ContentSou
   };
   return client;
 }
-
-type Get = (path: string, request?: Partial<HttpRequest>) => Promise<HttpResponse>;
 
 /**
  * Opens a blob at an offset. A server that answers the range with nonsense, with 416, or with the whole blob is
@@ -251,8 +232,4 @@ function requireNames(repository: string, reference?: string): void {
   if (reference !== undefined && !isDigest(reference) && !isTag(reference)) {
     throw new SluiceError('InputInvalid', `"${reference}" is neither a tag nor a digest`);
   }
-}
-
-function basic(auth: { username: string; password: string }): string {
-  return `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`;
 }
