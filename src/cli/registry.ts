@@ -14,6 +14,7 @@ interface ServeCommandOptions {
   readonly peerCa?: string;
   readonly peerServername: string;
   readonly trustedKeys: string;
+  readonly writable?: true;
 }
 
 /** `sluice registry serve`. */
@@ -21,7 +22,9 @@ export function command(): Command {
   const root = new Command().description("Serve a node's store and its verified media");
   root
     .command('serve')
-    .description('Serve images to kubelets, other nodes and people: read-only, distribution-spec 1.1')
+    .description(
+      'Serve images to kubelets, other nodes and people: distribution-spec 1.1, read-only unless --writable',
+    )
     .requiredOption('--store <dir>', 'the store, which holds docker/registry/v2')
     .option('--trees <file>', 'what to answer from, in order: store, media, peers (the node agent writes it)')
     .option('--listen <address:port>', 'where to listen', '127.0.0.1:22625')
@@ -34,6 +37,10 @@ export function command(): Command {
     .option('--peer-ca <file>', 'authorities that signed their certificates')
     .option('--peer-servername <name>', 'the name in their certificates', 'api-int.sluice.internal')
     .option('--trusted-keys <dir>', 'public keys of bundles, *.pub', '/etc/sluice/trusted-keys')
+    .option(
+      '--writable',
+      'take pushes and deletions into the store (a registry of its own, never one of a node)',
+    )
     .action(serveCommand);
   root.addHelpText(
     'after',
@@ -43,6 +50,7 @@ Every file is read again when it changes.
 
 Examples:
   sluice registry serve --store /var/lib/sluice/store
+  sluice registry serve --store ./registry --listen 127.0.0.1:5000 --writable
   sluice registry serve --store /var/lib/sluice/store --listen [::]:22625 \\
     --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt --htpasswd htpasswd`,
   );
@@ -52,6 +60,9 @@ Examples:
 async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const { parseListen } = await import('../http/listen.ts');
   const { followParent, terminationSignal } = await import('../process/parent.ts');
+  if (options.writable === true && options.trees !== undefined) {
+    throw new SluiceError('Usage', '--writable serves its store alone: leave --trees out');
+  }
   followParent();
   const signal = terminationSignal();
   const { address, port } = parseListen(options.listen);
@@ -88,6 +99,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
       ...(options.peerCa === undefined ? {} : { caFile: options.peerCa }),
     },
     trustedKeys: options.trustedKeys,
+    writable: options.writable === true,
     logger,
   });
   logger.info({ address: server.address, port: server.port }, 'the registry answers');

@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors/error.ts';
-import { type Digest, isDigest } from './digest.ts';
+import { type Digest, isAnyDigest } from './digest.ts';
 import { parseStrictJson } from './json.ts';
 
 /** Media types of the OCI image specification (media-types.md) and of Docker's schema 2. */
@@ -161,7 +161,7 @@ function descriptors(value: unknown, where: string): Descriptor[] {
 export function descriptor(value: unknown, where: string): Descriptor {
   const entry = record(value, where);
   const digest = text(entry.digest, `${where}.digest`);
-  if (!isDigest(digest)) throw invalid(`${where}.digest is not a sha256 digest`);
+  if (!isAnyDigest(digest)) throw invalid(`${where}.digest is not a digest`);
   const size = entry.size;
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
     throw invalid(`${where}.size is not a number of bytes`);

@@ -3,12 +3,16 @@ import type { ServerResponse } from 'node:http';
 /** distribution-spec, "Error Codes"; the status that goes with each here. */
 const statuses = {
   BLOB_UNKNOWN: 404,
+  BLOB_UPLOAD_UNKNOWN: 404,
   DIGEST_INVALID: 400,
+  MANIFEST_BLOB_UNKNOWN: 400,
+  MANIFEST_INVALID: 400,
   MANIFEST_UNKNOWN: 404,
   NAME_INVALID: 400,
   NAME_UNKNOWN: 404,
   PAGINATION_NUMBER_INVALID: 400,
   RANGE_INVALID: 416,
+  SIZE_INVALID: 413,
   TOOMANYREQUESTS: 429,
   UNAUTHORIZED: 401,
   UNAVAILABLE: 503,

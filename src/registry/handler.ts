@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import type { Handler } from '../http/server.ts';
 import type { Logger } from '../observe/log.ts';
-import { type Digest, isDigest } from '../oci/digest.ts';
+import { type Digest, isAnyDigest } from '../oci/digest.ts';
 import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
 import { isRepositoryName, isTag } from '../oci/reference.ts';
 import type { RawManifest } from '../oci/source.ts';
@@ -10,6 +10,7 @@ import { sendError, sendJson } from './answer.ts';
 import type { Authenticate } from './auth.ts';
 import { sendBlob } from './blob.ts';
 import { listPage, pageOf } from './page.ts';
+import type { Push, PushCall } from './push.ts';
 import type { ServedTree } from './tree.ts';
 
 export interface RegistryOptions {
@@ -17,14 +18,17 @@ export interface RegistryOptions {
   readonly trees: () => readonly ServedTree[];
   readonly authenticate: Authenticate;
   readonly logger: Logger;
+  /** Takes what writes; absent on nodes, where a registry is read-only. */
+  readonly push?: Push;
 }
 
 /** Marks requests of other nodes' registries: they are answered from here alone. */
 export const hopHeader = 'sluice-hop';
 
 const routeForm = /^\/v2\/(.+)\/(manifests|blobs|tags|referrers)\/([^/]+)$/;
+const uploadForm = /^\/v2\/(.+)\/blobs\/uploads\/?([0-9a-f-]{36})?$/;
 
-/** Answers by distribution-spec 1.1, categories Pull and Content Discovery; anything that writes is refused. */
+/** Answers by distribution-spec 1.1: Pull and Content Discovery; Push and Content Management where `push` is given. */
 export function createRegistryHandler(options: RegistryOptions): Handler {
   return async (request, response) => {
     response.setHeader('docker-distribution-api-version', 'registry/2.0');
@@ -40,7 +44,8 @@ export function createRegistryHandler(options: RegistryOptions): Handler {
         },
       );
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!isRead && options.push === undefined) {
       return sendError(response, 'UNSUPPORTED', 'this registry is read-only', {
         headers: { allow: 'GET, HEAD' },
       });
@@ -48,7 +53,9 @@ export function createRegistryHandler(options: RegistryOptions): Handler {
     const url = URL.parse(request.url ?? '', 'http://registry');
     const path = url?.pathname ?? '';
     if (path === '/v2/' || path === '/v2') return sendJson(response, {});
-    const [, repository, kind, reference] = routeForm.exec(path) ?? [];
+    const upload = uploadForm.exec(path);
+    const [, repository, kind, reference] =
+      upload === null ? (routeForm.exec(path) ?? []) : ['', upload[1], 'uploads', upload[2] ?? ''];
     if (url === null || repository === undefined || kind === undefined || reference === undefined) {
       return sendError(response, 'NAME_UNKNOWN', `there is nothing at ${path.slice(0, 200)}`);
     }
@@ -58,6 +65,19 @@ export function createRegistryHandler(options: RegistryOptions): Handler {
         'NAME_INVALID',
         `"${repository.slice(0, 255)}" is not the name of a repository`,
       );
+    }
+    if (!isRead || kind === 'uploads') {
+      if (options.push === undefined || kind === 'tags' || kind === 'referrers') {
+        return sendError(response, 'UNSUPPORTED', 'this registry is read-only');
+      }
+      return await options.push({
+        request,
+        response,
+        query: url.searchParams,
+        repository,
+        kind: kind as PushCall['kind'],
+        reference: decode(reference),
+      });
     }
     const trees = options
       .trees()
@@ -96,7 +116,7 @@ interface Call {
 
 async function answerManifest(call: Call): Promise<void> {
   const { request, response, repository, reference } = call;
-  const known = isDigest(reference) || isTag(reference);
+  const known = isAnyDigest(reference) || isTag(reference);
   const found = known ? await firstOf(call, (tree) => tree.manifest(repository, reference)) : undefined;
   if (found === 'failed') return sendUnavailable(call);
   if (found === undefined) {
@@ -129,9 +149,8 @@ function sendManifest(request: IncomingMessage, response: ServerResponse, found:
 
 async function answerBlob(call: Call): Promise<void> {
   const { request, response, repository, reference } = call;
-  if (reference === 'uploads') return sendError(response, 'UNSUPPORTED', 'this registry is read-only');
-  if (!isDigest(reference)) {
-    return sendError(response, 'DIGEST_INVALID', `"${reference.slice(0, 128)}" is not a sha256 digest`);
+  if (!isAnyDigest(reference)) {
+    return sendError(response, 'DIGEST_INVALID', `"${reference.slice(0, 128)}" is not a digest`);
   }
   const blob = await firstOf(call, (tree) => tree.blob(repository, reference));
   if (blob === 'failed') return sendUnavailable(call);
@@ -178,8 +197,8 @@ async function answerTags(call: Call): Promise<void> {
 
 async function answerReferrers(call: Call): Promise<void> {
   const { response, repository, reference, url } = call;
-  if (!isDigest(reference)) {
-    return sendError(response, 'DIGEST_INVALID', `"${reference.slice(0, 128)}" is not a sha256 digest`);
+  if (!isAnyDigest(reference)) {
+    return sendError(response, 'DIGEST_INVALID', `"${reference.slice(0, 128)}" is not a digest`);
   }
   const found = new Map<Digest, Descriptor>();
   for (const tree of call.trees) {

@@ -29,3 +29,17 @@ export function readRange(
   if (last !== '' && Number(last) < offset) return { kind: 'whole' };
   return offset >= size ? { kind: 'unsatisfiable' } : { kind: 'part', offset, end };
 }
+
+/**
+ * The Content-Range of an upload: `first-last`, both inclusive, without unit or total (distribution-spec, end-5;
+ * clients that write `bytes first-last/total` as RFC 9110 has it are understood too). Undefined where there is none.
+ */
+export function readContentRange(
+  header: string | undefined,
+): { readonly offset: number; readonly end: number } | 'invalid' | undefined {
+  if (header === undefined) return undefined;
+  const [, first, last] =
+    /^(?:bytes[ =])?(\d{1,15})-(\d{1,15})(?:\/(?:\d{1,15}|\*))?$/.exec(header.trim()) ?? [];
+  if (first === undefined || Number(last) < Number(first)) return 'invalid';
+  return { offset: Number(first), end: Number(last) + 1 };
+}

@@ -4,11 +4,14 @@ import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
 import { serve, type TlsMaterial } from '../http/server.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { openStore } from '../store/store.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
 import { createAuthenticator } from './auth.ts';
 import { createRegistryHandler } from './handler.ts';
 import { type HtpasswdEntry, parseHtpasswd } from './htpasswd.ts';
 import { openServedTree, type PeerIdentity } from './open-tree.ts';
+import { createPush } from './push.ts';
+import { storeTree } from './store-tree.ts';
 import { readTreeFile } from './tree-file.ts';
 import { createTreeSet } from './tree-set.ts';
 import { watchFiles } from './watch.ts';
@@ -24,6 +27,8 @@ export interface RegistryServerOptions {
   /** Absent, and no client authority either: everybody may read. */
   readonly htpasswdFile?: string;
   readonly peer: PeerIdentity;
+  /** Takes pushes and deletions into `storePath`, which is then the one tree that is served. Never on nodes. */
+  readonly writable?: boolean;
   /** A directory of `*.pub`. */
   readonly trustedKeys: string;
   readonly logger: Logger;
@@ -61,7 +66,10 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
       const listed = options.treesFile === undefined ? undefined : await readTreeFile(options.treesFile);
       return listed ?? [{ kind: 'store', path: options.storePath }];
     },
-    open: (entry) => openServedTree(entry, { keys: loadKeys, peer: options.peer, logger }),
+    open: async (entry) =>
+      entry.kind === 'store' && options.writable === true
+        ? storeTree(entry.path, { changes: true })
+        : await openServedTree(entry, { keys: loadKeys, peer: options.peer, logger }),
     logger,
     clock: systemClock,
   });
@@ -79,6 +87,7 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
       trees: trees.current,
       authenticate: isOpen ? async () => 'anybody' : authenticate,
       logger,
+      ...(options.writable === true ? { push: createPush(await openStore(options.storePath)) } : {}),
     }),
     ...(material === undefined ? {} : { tls: material }),
   });

@@ -1,4 +1,4 @@
-import { isDigest } from '../oci/digest.ts';
+import { digestAlgorithms, isAnyDigest } from '../oci/digest.ts';
 import type { RawManifest } from '../oci/source.ts';
 import type { TreeContent } from '../store/content.ts';
 import { treeContent } from '../store/content.ts';
@@ -12,7 +12,15 @@ const foundMs = 1_000;
 const foundMax = 10_000;
 
 /** The node's own store: every blob in it was hashed before it got its name there. */
-export function storeTree(root: string, now: () => number = Date.now): ServedTree {
+export function storeTree(
+  root: string,
+  options: {
+    readonly now?: () => number;
+    /** Somebody may take names away at any time: nothing is answered from memory. */
+    readonly changes?: boolean;
+  } = {},
+): ServedTree {
+  const now = options.now ?? Date.now;
   const tree = directoryTree(root);
   const content: TreeContent = treeContent(tree);
   const found = new Map<string, { raw: RawManifest; until: number }>();
@@ -20,8 +28,10 @@ export function storeTree(root: string, now: () => number = Date.now): ServedTre
     label: `the store ${root}`,
     kind: 'store',
     async hasRepository(repository) {
-      for (const path of [revisionsPath(repository), layersPath(repository)]) {
-        if ((await tree.list(path)).length > 0) return true;
+      for (const algorithm of digestAlgorithms) {
+        for (const path of [revisionsPath(repository, algorithm), layersPath(repository, algorithm)]) {
+          if ((await tree.list(path)).length > 0) return true;
+        }
       }
       return false;
     },
@@ -30,7 +40,7 @@ export function storeTree(root: string, now: () => number = Date.now): ServedTre
       const known = found.get(key);
       if (known !== undefined && known.until > now()) return known.raw;
       const raw = await content.manifest(repository, reference);
-      if (raw === undefined || !isDigest(reference)) return raw; // A tag may move at any time.
+      if (raw === undefined || options.changes === true || !isAnyDigest(reference)) return raw; // A tag may move at any time.
       if (found.size >= foundMax) found.clear();
       found.set(key, { raw, until: now() + foundMs });
       return raw;

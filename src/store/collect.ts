@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { faultPoint } from '../durable/fault.ts';
-import { fsyncDirectory } from '../durable/file.ts';
 import { systemCode } from '../errors/error.ts';
-import { type Digest, hexOf, isDigest } from '../oci/digest.ts';
+import { algorithmOf, type Digest, digestAlgorithms, hexOf, isAnyDigest } from '../oci/digest.ts';
 import { parseManifest } from '../oci/manifest.ts';
 import type { TreeContent } from './content.ts';
 import { fileFacts } from './mark.ts';
@@ -17,6 +15,7 @@ import {
   revisionsPath,
   tagsPath,
 } from './path.ts';
+import { dropEntries } from './removal.ts';
 import { type Inventory, type RepositoryInventory, type Swept, sweep } from './sweep.ts';
 
 /** Something that is to be kept, or removed: what `closure` of a bundle yields has this shape. */
@@ -98,12 +97,14 @@ async function takeInventory(content: TreeContent, root: string): Promise<Invent
 
 async function blobsBelow(root: string): Promise<Map<Digest, number>> {
   const blobs = new Map<Digest, number>();
-  for (const prefix of await names(join(root, blobsPath))) {
-    for (const hex of await names(join(root, blobsPath, prefix))) {
-      const digest = `sha256:${hex}`;
-      if (!isDigest(digest)) continue;
-      const facts = await fileFacts(join(root, blobData(digest)));
-      if (facts !== undefined) blobs.set(digest, facts.size);
+  for (const algorithm of digestAlgorithms) {
+    for (const prefix of await names(join(root, blobsPath(algorithm)))) {
+      for (const hex of await names(join(root, blobsPath(algorithm), prefix))) {
+        const digest = `${algorithm}:${hex}`;
+        if (!isAnyDigest(digest)) continue;
+        const facts = await fileFacts(join(root, blobData(digest)));
+        if (facts !== undefined) blobs.set(digest, facts.size);
+      }
     }
   }
   return blobs;
@@ -133,7 +134,7 @@ async function youngOf(
   ] as const) {
     for (const { repository, digest } of list) {
       if (removed.has(digest)) continue;
-      if (await isYoung(`${parentOf(repository)}/${hexOf(digest)}`)) {
+      if (await isYoung(`${parentOf(repository, algorithmOf(digest))}/${hexOf(digest)}`)) {
         young.push({ repository, kind, digest, tags: [] });
       }
     }
@@ -171,7 +172,7 @@ export async function applyPlan(
     scratch,
     plan.manifests
       .filter(({ digest }) => !stays(digest))
-      .map(({ repository, digest }) => [revisionsPath(repository), hexOf(digest)]),
+      .map(({ repository, digest }) => [revisionsPath(repository, algorithmOf(digest)), hexOf(digest)]),
   );
   faultPoint('store-collect-manifests');
   // Whatever a manifest that stays after all may name stays with it: all of its repository.
@@ -180,7 +181,7 @@ export async function applyPlan(
   await dropEntries(
     root,
     scratch,
-    layers.map(({ repository, digest }) => [layersPath(repository), hexOf(digest)]),
+    layers.map(({ repository, digest }) => [layersPath(repository, algorithmOf(digest)), hexOf(digest)]),
   );
   faultPoint('store-collect-layers');
   const linked = new Set(
@@ -202,32 +203,13 @@ export async function applyPlan(
   return freed;
 }
 
-/** Moves entries out of their directories, each with one rename, flushes the directories, then deletes. */
-async function dropEntries(
-  root: string,
-  scratch: string,
-  entries: readonly [string, string][],
-): Promise<void> {
-  const graves: string[] = [];
-  for (const [parent, name] of entries) {
-    const grave = join(scratch, `old-${randomBytes(8).toString('hex')}`);
-    try {
-      await rename(join(root, parent, name), grave);
-      graves.push(grave);
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error; // Absent is what was wanted (facts, G6).
-    }
-  }
-  for (const parent of new Set(entries.map(([directory]) => directory))) {
-    await fsyncDirectory(join(root, parent)).catch(() => {});
-  }
-  for (const grave of graves) await rm(grave, { recursive: true, force: true });
-}
-
 /** Removes a repository that holds nothing any more, so that it is not listed; never one that holds something. */
 async function dropRepository(root: string, repository: string): Promise<void> {
   const directory = join(root, repositoriesPath, repository);
-  const held = [tagsPath, revisionsPath, layersPath].map((pathOf) => names(join(root, pathOf(repository))));
+  const held = [
+    tagsPath(repository),
+    ...digestAlgorithms.flatMap((kind) => [revisionsPath(repository, kind), layersPath(repository, kind)]),
+  ].map((path) => names(join(root, path)));
   if ((await Promise.all(held)).some((list) => list.length > 0)) return;
   for (const part of ['_manifests', '_layers', '_uploads']) {
     await rm(join(directory, part), { recursive: true, force: true });

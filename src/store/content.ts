@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors/error.ts';
-import { type Digest, digestOf, emptyDigest, isDigest } from '../oci/digest.ts';
+import { type Digest, digestAlgorithms, isAnyDigest, isDigestOf, isEmptyDigest } from '../oci/digest.ts';
 import { manifestBytesMax, parseManifest } from '../oci/manifest.ts';
 import { isRepositoryName, isTag } from '../oci/reference.ts';
 import type { ContentSource, RawManifest } from '../oci/source.ts';
@@ -52,7 +52,7 @@ export function treeContent(tree: Tree): TreeContent {
       const text = Buffer.from(await file.read(0, file.size))
         .toString('latin1')
         .trim();
-      return isDigest(text) ? text : undefined;
+      return isAnyDigest(text) ? text : undefined;
     } finally {
       await file.close();
     }
@@ -60,7 +60,7 @@ export function treeContent(tree: Tree): TreeContent {
 
   async function openData(digest: Digest): Promise<TreeFile | undefined> {
     const file = await tree.open(blobData(digest));
-    if (file === undefined || file.size > 0 || digest === emptyDigest) return file;
+    if (file === undefined || file.size > 0 || isEmptyDigest(digest)) return file;
     await file.close();
     return undefined;
   }
@@ -82,7 +82,7 @@ export function treeContent(tree: Tree): TreeContent {
     } finally {
       await file.close();
     }
-    if (digestOf(bytes) !== digest) {
+    if (!isDigestOf(digest, bytes)) {
       throw new SluiceError('DigestMismatch', `${tree.label}: the manifest ${digest} has been changed`);
     }
     const raw = { digest, mediaType: parseManifest(bytes).mediaType, bytes };
@@ -95,7 +95,7 @@ export function treeContent(tree: Tree): TreeContent {
 
     async manifest(repository, reference) {
       if (!isRepositoryName(repository)) return undefined;
-      const digest = isDigest(reference) ? reference : await content.resolveTag(repository, reference);
+      const digest = isAnyDigest(reference) ? reference : await content.resolveTag(repository, reference);
       if (digest === undefined || !(await content.hasLink(repository, 'manifest', digest))) return undefined;
       return await readManifestBytes(digest);
     },
@@ -164,9 +164,13 @@ export function treeContent(tree: Tree): TreeContent {
 
     async links(repository, kind) {
       if (!isRepositoryName(repository)) return [];
-      const path = kind === 'blob' ? layersPath(repository) : revisionsPath(repository);
-      const entries = await tree.list(path);
-      return entries.map((entry) => `sha256:${entry.name}`).filter(isDigest);
+      const found: Digest[] = [];
+      for (const algorithm of digestAlgorithms) {
+        const pathOf = kind === 'blob' ? layersPath : revisionsPath;
+        const entries = await tree.list(pathOf(repository, algorithm));
+        found.push(...entries.map((entry) => `${algorithm}:${entry.name}`).filter(isAnyDigest));
+      }
+      return found;
     },
   };
   const referrers = createReferrers(content);

@@ -14,7 +14,7 @@ export interface VerifiedMarks {
   remove(digest: Digest): void;
 }
 
-const lineForm = /^([0-9a-f]{64}) (\d+) (\d+)$/;
+const lineForm = /^([0-9a-f]{64}|[0-9a-f]{128}) (\d+) (\d+)$/;
 const staleLinesMax = 10_000;
 
 /** Opens the marks in a file of lines `<hex> <bytes> <time in ms>`. */

@@ -1,8 +1,8 @@
-import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../errors/error.ts';
-import { type Digest, hexOf } from '../oci/digest.ts';
+import { type Digest, hashFor, hexOf } from '../oci/digest.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
 import { readBytes } from './stream.ts';
 
@@ -15,7 +15,7 @@ export interface Partial {
   readonly hash: Hash;
 }
 
-const partialForm = /^([0-9a-f]{64})\.([0-9a-f-]+)\.([0-9a-f]{12})\.part$/;
+const partialForm = /^([0-9a-f]{64}|[0-9a-f]{128})\.([0-9a-f-]+)\.([0-9a-f]{12})\.part$/;
 
 /**
  * Opens a partial file for a blob: one that was left by a process that ended, or by us, where there is one,
@@ -32,10 +32,10 @@ export async function openPartial(
   await takeOver(directory, digest, path, isBusy);
   const handle = await open(path, 'a+');
   try {
-    const found = await hashFile(handle);
+    const found = await hashFile(handle, digest);
     if (found.size > size || (found.size === size && found.hash.copy().digest('hex') !== hexOf(digest))) {
       await handle.truncate(0);
-      return { path, handle, offset: 0, hash: createHash('sha256') };
+      return { path, handle, offset: 0, hash: hashFor(digest) };
     }
     return { path, handle, offset: found.size, hash: found.hash };
   } catch (error) {
@@ -81,9 +81,9 @@ export function ownerOfPartial(name: string): string | undefined {
   return partialForm.exec(name)?.[2];
 }
 
-/** Hashes a whole open file. */
-export async function hashFile(handle: FileHandle): Promise<{ size: number; hash: Hash }> {
-  const hash = createHash('sha256');
+/** Hashes a whole open file, as `digest` needs it. */
+export async function hashFile(handle: FileHandle, digest: Digest): Promise<{ size: number; hash: Hash }> {
+  const hash = hashFor(digest);
   const buffers = [Buffer.allocUnsafe(readBytes), Buffer.allocUnsafe(readBytes)] as const;
   const readAt = (offset: number, turn: number) =>
     handle.read(turn % 2 === 0 ? buffers[0] : buffers[1], 0, readBytes, offset);

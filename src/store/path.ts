@@ -1,4 +1,4 @@
-import { type Digest, hexOf } from '../oci/digest.ts';
+import { algorithmOf, type Digest, type DigestAlgorithm, hexOf } from '../oci/digest.ts';
 
 /**
  * Paths of the filesystem layout of CNCF distribution (registry/storage/paths.go there), relative to the root
@@ -6,11 +6,15 @@ import { type Digest, hexOf } from '../oci/digest.ts';
  */
 export const layoutRoot = 'docker/registry/v2';
 export const repositoriesPath = `${layoutRoot}/repositories`;
-export const blobsPath = `${layoutRoot}/blobs/sha256`;
+
+/** Holds the blobs of one algorithm, by the first two digits. */
+export function blobsPath(algorithm: DigestAlgorithm): string {
+  return `${layoutRoot}/blobs/${algorithm}`;
+}
 
 export function blobDirectory(digest: Digest): string {
   const hex = hexOf(digest);
-  return `${blobsPath}/${hex.slice(0, 2)}/${hex}`;
+  return `${blobsPath(algorithmOf(digest))}/${hex.slice(0, 2)}/${hex}`;
 }
 
 export function blobData(digest: Digest): string {
@@ -18,13 +22,13 @@ export function blobData(digest: Digest): string {
 }
 
 /** Holds one directory per layer that the repository links. */
-export function layersPath(repository: string): string {
-  return `${repositoriesPath}/${repository}/_layers/sha256`;
+export function layersPath(repository: string, algorithm: DigestAlgorithm = 'sha256'): string {
+  return `${repositoriesPath}/${repository}/_layers/${algorithm}`;
 }
 
 /** Holds one directory per manifest of the repository. */
-export function revisionsPath(repository: string): string {
-  return `${repositoriesPath}/${repository}/_manifests/revisions/sha256`;
+export function revisionsPath(repository: string, algorithm: DigestAlgorithm = 'sha256'): string {
+  return `${repositoriesPath}/${repository}/_manifests/revisions/${algorithm}`;
 }
 
 /** Holds one directory per tag. */
@@ -33,11 +37,11 @@ export function tagsPath(repository: string): string {
 }
 
 export function layerLink(repository: string, digest: Digest): string {
-  return `${layersPath(repository)}/${hexOf(digest)}/link`;
+  return `${layersPath(repository, algorithmOf(digest))}/${hexOf(digest)}/link`;
 }
 
 export function revisionLink(repository: string, digest: Digest): string {
-  return `${revisionsPath(repository)}/${hexOf(digest)}/link`;
+  return `${revisionsPath(repository, algorithmOf(digest))}/${hexOf(digest)}/link`;
 }
 
 export function tagLink(repository: string, tag: string): string {

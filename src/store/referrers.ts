@@ -1,4 +1,4 @@
-import { type Digest, isDigest, referrersTag } from '../oci/digest.ts';
+import { type Digest, isAnyDigest, referrersTag } from '../oci/digest.ts';
 import { type Descriptor, parseManifest, referrerDescriptor } from '../oci/manifest.ts';
 import type { TreeContent } from './content.ts';
 
@@ -40,7 +40,7 @@ export function createReferrers(
       if (referrer?.subject === digest) found.set(revision, referrer.descriptor);
     }
     for (const entry of await fallback(content, repository, digest)) {
-      if (entry.digest === digest || found.has(entry.digest) || !isDigest(entry.digest)) continue;
+      if (entry.digest === digest || found.has(entry.digest) || !isAnyDigest(entry.digest)) continue;
       if (await content.hasLink(repository, 'manifest', entry.digest)) found.set(entry.digest, entry);
     }
     return [...found.values()].sort((a, b) => (a.digest < b.digest ? -1 : 1));

@@ -1,20 +1,24 @@
-import { mkdir, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { faultPoint } from '../durable/fault.ts';
+import { fsyncDirectory } from '../durable/file.ts';
 import { SluiceError } from '../errors/error.ts';
-import { type Digest, digestOf, emptyDigest, hexOf } from '../oci/digest.ts';
+import { algorithmOf, type Digest, emptyDigest, hexOf, isDigestOf, isEmptyDigest } from '../oci/digest.ts';
 import { isManifestType, type Manifest, parseManifest } from '../oci/manifest.ts';
 import { isRepositoryName, isTag } from '../oci/reference.ts';
 import type { RawManifest } from '../oci/source.ts';
 import { type Binding, bindName, readBindings } from './binding.ts';
 import { applyPlan, type CollectionOptions, type CollectionPlan, planCollection } from './collect.ts';
 import { type TreeContent, treeContent } from './content.ts';
+import { createSingleFlight } from './flight.ts';
 import { createPublishLock } from './lock.ts';
 import { fileFacts, openMarks } from './mark.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
 import { hashFile, openPartial, ownerOfPartial } from './partial.ts';
 import { blobData, blobDirectory, layersPath, revisionsPath, tagLink, tagsPath } from './path.ts';
-import { diskError, placeFile, placeLinks } from './place.ts';
+import { diskError, makeDirectory, placeFile, placeLinks } from './place.ts';
+import { createNameRemoval, type NameRemoval } from './removal.ts';
 import { directoryTree } from './tree.ts';
 import { type BlobWriter, createBlobWriter } from './writer.ts';
 
@@ -29,14 +33,14 @@ export interface StoreSpace {
 }
 
 /** Content on disk, for one process to write to; any number may read, also while it writes. */
-export interface Store extends TreeContent {
+export interface Store extends TreeContent, NameRemoval {
   readonly root: string;
   /**
    * 'verified': whole, and this store has hashed its bytes. 'unverified': it has the size, but came here
    * otherwise. 'absent': not there, or of another size (facts, C2).
    */
   blobState(digest: Digest, size: number): Promise<'verified' | 'unverified' | 'absent'>;
-  /** Hashes a blob that is there; a good one becomes 'verified', a bad one is removed. Answers whether it is good. */
+  /** Hashes a blob that is there; a good one becomes 'verified', a bad one is quarantined. Answers whether it is good. */
   verifyBlob(digest: Digest, size: number): Promise<boolean>;
   /**
    * A writer for a blob, or undefined where it is there and verified. One at a time per digest: others wait for
@@ -44,15 +48,25 @@ export interface Store extends TreeContent {
    * Errors: DigestMismatch (size 0 under another digest than that of nothing), DiskFull.
    */
   begin(digest: Digest, size: number, options?: { signal?: AbortSignal }): Promise<BlobWriter | undefined>;
+  /**
+   * Takes a finished file on the same file system over as a blob. Errors: DigestMismatch where its bytes are others;
+   * the file is left to the caller then.
+   */
+  adopt(path: string, digest: Digest): Promise<void>;
   /** Makes blobs readable in a repository, durably. Errors: ContentMissing. */
   linkLayers(repository: string, digests: readonly Digest[]): Promise<void>;
   linkLayer(repository: string, digest: Digest): Promise<void>;
   /**
    * Stores a manifest and makes it readable by digest. What it names must be there before it: linked blobs of the
-   * size it says, child manifests (`sparse`: an index may lack some, as when platforms were left out).
+   * size it says, child manifests (`sparse`: an index may lack some, as when platforms were left out; `without`:
+   * blobs that are not here on purpose, as on media that carry a delta).
    * Errors: ContentMissing, DigestMismatch, InputInvalid, DiskFull.
    */
-  putManifest(repository: string, raw: RawManifest, options?: { sparse?: boolean }): Promise<void>;
+  putManifest(
+    repository: string,
+    raw: RawManifest,
+    options?: { sparse?: boolean; without?: ReadonlySet<Digest> },
+  ): Promise<void>;
   /** Lets a tag name a manifest that is there. Errors: ContentMissing. */
   tag(repository: string, tag: string, digest: Digest): Promise<void>;
   space(): Promise<StoreSpace>;
@@ -72,32 +86,25 @@ export async function openStore(root: string): Promise<Store> {
   const own = join(root, 'sluice'); // Beside `docker`, where the stock registry does not look.
   const partials = join(own, 'partial');
   const scratch = join(own, 'scratch');
-  for (const directory of [partials, scratch, join(root, blobDirectory(emptyDigest), '..', '..')]) {
+  const quarantine = join(own, 'quarantine');
+  for (const directory of [
+    partials,
+    scratch,
+    quarantine,
+    join(root, blobDirectory(emptyDigest), '..', '..'),
+  ]) {
     await mkdir(directory, { recursive: true });
   }
   const marks = await openMarks(join(own, 'verified'));
   const content = treeContent(directoryTree(root));
   const lock = createPublishLock();
-  const running = new Map<Digest, Promise<void>>();
+  const flight = createSingleFlight();
   const busyPaths = new Set<string>();
   /** When something was last written or relied upon, by the count of such events: a removal planned before leaves it. */
   const used = new Map<Digest, number>();
   let events = 0;
   const use = (digest: Digest) => used.set(digest, ++events);
   const dataPath = (digest: Digest) => join(root, blobData(digest));
-
-  async function exclusively(digest: Digest, signal?: AbortSignal): Promise<() => void> {
-    for (let other = running.get(digest); other !== undefined; other = running.get(digest)) {
-      await orAborted(other, signal);
-    }
-    signal?.throwIfAborted();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    running.set(digest, promise);
-    return () => {
-      running.delete(digest);
-      resolve();
-    };
-  }
 
   async function verify(digest: Digest, size: number): Promise<boolean> {
     const state = await store.blobState(digest, size);
@@ -106,7 +113,7 @@ export async function openStore(root: string): Promise<Store> {
     const handle = await open(path, 'r');
     try {
       const before = await handle.stat();
-      const { hash } = await hashFile(handle);
+      const { hash } = await hashFile(handle, digest);
       if (hash.digest('hex') === hexOf(digest)) {
         await marks.add(digest, before);
         return true;
@@ -115,17 +122,25 @@ export async function openStore(root: string): Promise<Store> {
       await handle.close();
     }
     marks.remove(digest);
-    await rm(path, { force: true });
+    // Moved aside, not deleted: whoever looks for the cause finds the very bytes. `purgeStale` ends it.
+    await rename(path, join(quarantine, `${hexOf(digest)}-${randomBytes(4).toString('hex')}`));
+    await fsyncDirectory(join(root, blobDirectory(digest)));
     return false;
   }
 
-  async function requireChildren(repository: string, manifest: Manifest, sparse: boolean): Promise<void> {
+  async function requireChildren(
+    repository: string,
+    manifest: Manifest,
+    { sparse = false, without }: { sparse?: boolean; without?: ReadonlySet<Digest> },
+  ): Promise<void> {
     const children =
       manifest.kind === 'index'
         ? manifest.manifests.map((child) => ({ ...child, isManifest: isManifestType(child.mediaType) }))
         : [manifest.config, ...manifest.layers].map((child) => ({ ...child, isManifest: false }));
     for (const child of children) {
-      if (manifest.kind === 'index' && sparse) continue;
+      // An index may lack platforms; what may not be distributed need not be here (image-spec, layer.md).
+      if ((manifest.kind === 'index' && sparse) || isForeign(child.mediaType)) continue;
+      if (without?.has(child.digest) === true) continue;
       const linked = await content.hasLink(repository, child.isManifest ? 'manifest' : 'blob', child.digest);
       const size = linked ? (await fileFacts(dataPath(child.digest)))?.size : undefined;
       if (size !== child.size) {
@@ -140,6 +155,7 @@ export async function openStore(root: string): Promise<Store> {
 
   const store: Store = {
     ...content,
+    ...createNameRemoval(content, root, scratch),
     root,
 
     async blobState(digest, size) {
@@ -149,7 +165,7 @@ export async function openStore(root: string): Promise<Store> {
     },
 
     async verifyBlob(digest, size) {
-      const release = await exclusively(digest);
+      const release = await flight.enter(digest);
       try {
         return await verify(digest, size);
       } finally {
@@ -158,10 +174,10 @@ export async function openStore(root: string): Promise<Store> {
     },
 
     async begin(digest, size, options = {}) {
-      if (size === 0 && digest !== emptyDigest) {
+      if (size === 0 && !isEmptyDigest(digest)) {
         throw new SluiceError('DigestMismatch', `the blob ${digest} cannot be empty`);
       }
-      const release = await exclusively(digest, options.signal);
+      const release = await flight.enter(digest, options.signal);
       try {
         const state = await store.blobState(digest, size);
         if (state === 'verified' || (state === 'unverified' && (await verify(digest, size)))) {
@@ -188,6 +204,39 @@ export async function openStore(root: string): Promise<Store> {
       }
     },
 
+    async adopt(path, digest) {
+      const release = await flight.enter(digest);
+      try {
+        const handle = await open(path, 'r+');
+        try {
+          const { hash, size } = await hashFile(handle, digest);
+          if (hash.digest('hex') !== hexOf(digest)) {
+            throw new SluiceError('DigestMismatch', `what came as the blob ${digest} has another digest`);
+          }
+          if ((await store.blobState(digest, size)) === 'verified') {
+            use(digest);
+            return;
+          }
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        await lock.shared(async () => {
+          const flushParents = await makeDirectory(join(root, blobDirectory(digest)));
+          await rename(path, dataPath(digest));
+          await fsyncDirectory(join(root, blobDirectory(digest)));
+          await flushParents();
+        });
+        const facts = await fileFacts(dataPath(digest));
+        if (facts !== undefined) await marks.add(digest, facts);
+        use(digest);
+      } catch (error) {
+        throw diskError(error, dataPath(digest));
+      } finally {
+        release();
+      }
+    },
+
     async linkLayers(repository, digests) {
       requireName(repository);
       await lock.shared(async () => {
@@ -197,10 +246,13 @@ export async function openStore(root: string): Promise<Store> {
           }
           use(digest);
         }
-        const parent = join(root, layersPath(repository));
         await placeLinks(
           scratch,
-          digests.map((digest) => ({ parent, name: hexOf(digest), text: digest })),
+          digests.map((digest) => ({
+            parent: join(root, layersPath(repository, algorithmOf(digest))),
+            name: hexOf(digest),
+            text: digest,
+          })),
         );
         faultPoint('store-layers-linked');
       });
@@ -210,7 +262,7 @@ export async function openStore(root: string): Promise<Store> {
 
     async putManifest(repository, raw, options = {}) {
       requireName(repository);
-      if (digestOf(raw.bytes) !== raw.digest) {
+      if (!isDigestOf(raw.digest, raw.bytes)) {
         throw new SluiceError(
           'DigestMismatch',
           `the bytes of the manifest ${raw.digest} have another digest`,
@@ -223,7 +275,7 @@ export async function openStore(root: string): Promise<Store> {
         await writer.commit();
       }
       await lock.shared(async () => {
-        await requireChildren(repository, manifest, options.sparse === true);
+        await requireChildren(repository, manifest, options);
         if ((await fileFacts(dataPath(raw.digest)))?.size !== raw.bytes.length) {
           throw new SluiceError(
             'ContentMissing',
@@ -231,7 +283,7 @@ export async function openStore(root: string): Promise<Store> {
           );
         }
         use(raw.digest);
-        const parent = join(root, revisionsPath(repository));
+        const parent = join(root, revisionsPath(repository, algorithmOf(raw.digest)));
         await placeLinks(scratch, [{ parent, name: hexOf(raw.digest), text: raw.digest }]);
         faultPoint('store-manifest-linked');
       });
@@ -249,7 +301,7 @@ export async function openStore(root: string): Promise<Store> {
         }
         use(digest);
         if ((await content.resolveTag(repository, tag)) === digest) return;
-        const parent = join(root, tagsPath(repository), tag, 'index', 'sha256');
+        const parent = join(root, tagsPath(repository), tag, 'index', algorithmOf(digest));
         await placeLinks(scratch, [{ parent, name: hexOf(digest), text: digest }]);
         faultPoint('store-tag-indexed');
         await placeFile(scratch, join(root, tagLink(repository, tag)), digest);
@@ -269,7 +321,7 @@ export async function openStore(root: string): Promise<Store> {
     async purgeStale(ageMs) {
       const before = Date.now() - ageMs;
       let purged = 0;
-      for (const directory of [partials, scratch]) {
+      for (const directory of [partials, scratch, quarantine]) {
         for (const name of await readdir(directory)) {
           const path = join(directory, name);
           const owner = ownerOfPartial(name);
@@ -292,7 +344,7 @@ export async function openStore(root: string): Promise<Store> {
     applyCollection: (plan) =>
       lock.alone(() =>
         applyPlan(root, scratch, plan, {
-          isUsedSince: (digest) => (used.get(digest) ?? 0) > plan.event || running.has(digest),
+          isUsedSince: (digest) => (used.get(digest) ?? 0) > plan.event || flight.has(digest),
           removed: (digest) => marks.remove(digest),
         }),
       ),
@@ -309,15 +361,6 @@ function requireName(repository: string): void {
   }
 }
 
-async function orAborted(other: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return await other;
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    await Promise.race([other, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+function isForeign(mediaType: string): boolean {
+  return mediaType.includes('.nondistributable.') || mediaType.includes('.foreign.');
 }

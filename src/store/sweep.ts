@@ -112,14 +112,15 @@ function mark(
       if (named !== undefined && (tag === prefix || tag.startsWith(`${prefix}.`))) visit(named);
     }
   }
+  const prefixes = new Set([...marked.manifests].map(referrersTag));
   // A tag is kept with its manifest where the items ask for it, or where it belongs to a kept digest.
   const asked = new Map<string, Digest>();
   for (const item of items) for (const tag of item.tags) asked.set(tag, item.digest);
   for (const [tag, named] of repository.tags) {
     if (named === undefined || !marked.manifests.has(named)) continue;
-    const subject = /^sha256-([0-9a-f]{64})(?:\.|$)/.exec(tag)?.[1];
+    const subject = /^(sha(?:256|512)-[0-9a-f]{64})(?:\.|$)/.exec(tag)?.[1];
     const isAsked = asked.get(tag) === named;
-    if (isAsked || (subject !== undefined && marked.manifests.has(`sha256:${subject}`))) marked.tags.add(tag);
+    if (isAsked || (subject !== undefined && prefixes.has(subject))) marked.tags.add(tag);
   }
   return marked;
 }
