@@ -65,6 +65,16 @@ test('D1 a release that is nowhere makes the object Degraded, with healthy nodes
   assert.equal(condition(status, 'Degraded').status, 'True');
 });
 
+test('refused media count against a release only while no verified media carry it', () => {
+  const problem = { reason: 'SignatureUntrusted', message: '/media/other: signed by a stranger' };
+  const refused = report({ held: false, problem });
+  const alone = aggregate(input({ nodes: nodes(refused, undefined) }));
+  assert.equal(condition(alone, 'Degraded').reason, 'SignatureUntrusted');
+  const beside = aggregate(input({ nodes: nodes(refused, report({ held: false, mounted: true })) }));
+  assert.equal(condition(beside, 'Degraded').status, 'False');
+  assert.equal(condition(beside, 'Installing').reason, 'Waiting');
+});
+
 test('D2 two of three nodes are not enough, and the message names the third', () => {
   const status = aggregate(
     input({ nodes: nodes(report(), report({ held: false, mounted: true }), report()) }),

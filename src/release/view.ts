@@ -47,6 +47,9 @@ export function viewOf(name: string, input: AggregationInput): ReleaseView {
 /** Reasons that speak of the way to the content, not of the content. */
 const waysThatFail = ['MediaLost', 'Unreachable', 'Stalled', 'Timeout'];
 
+/** Reasons that refuse media. They say nothing against the release where other media carry it, verified. */
+const refusals = ['SignatureMissing', 'SignatureUntrusted'];
+
 /** What is wrong with the release itself, with the nodes that say so. */
 export function releaseTrouble(release: ReleaseView): { reason: string; message: string } | undefined {
   if (release.conflict) {
@@ -58,13 +61,15 @@ export function releaseTrouble(release: ReleaseView): { reason: string; message:
       message: `the same name stands for different content: ${of.join(', ')}`,
     };
   }
+  const problems = release.problems.filter(
+    ({ reason }) => release.mounted.length === 0 || !refusals.includes(reason),
+  );
   // What is wrong with the content comes before what is wrong with the way: the second may follow from it.
-  const first =
-    release.problems.find((problem) => !waysThatFail.includes(problem.reason)) ?? release.problems[0];
+  const first = problems.find((problem) => !waysThatFail.includes(problem.reason)) ?? problems[0];
   if (first === undefined) return undefined;
   // Nodes that say the same say it once.
   const said = new Map<string, string[]>();
-  for (const { node, message } of release.problems) said.set(message, [...(said.get(message) ?? []), node]);
+  for (const { node, message } of problems) said.set(message, [...(said.get(message) ?? []), node]);
   const message = [...said].map(([text, nodes]) => `${nodes.sort().join(', ')}: ${text}`).join('; ');
   return { reason: first.reason, message };
 }
