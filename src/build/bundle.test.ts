@@ -145,7 +145,7 @@ test('C4 what could not get everything is never signed, and the next build goes 
     await damage();
     await assert.rejects(build({ images, out }), { code, message: /web.*sha256:/ });
     const repositories = join(out, 'docker/registry/v2/repositories/openshift');
-    assert.equal((await readdir(repositories).catch(() => [])).includes('release-bundles'), false);
+    assert.equal((await readdir(repositories).catch((): string[] => [])).includes('release-bundles'), false);
     await assert.rejects(readFile(join(out, 'sluice-media.json')), { code: 'ENOENT' });
   }
   await writeFile(layer, good);

@@ -306,7 +306,7 @@ async function refuseOtherContent(store: Store, name: string, digest: Digest): P
 /** What the store notes for itself (its marks, its temporary files) does not travel. */
 async function removeStoreNotes(directory: string): Promise<void> {
   const notes = join(directory, 'sluice');
-  for (const name of ['partial', 'scratch', 'verified'])
+  for (const name of ['partial', 'quarantine', 'scratch', 'verified'])
     await rm(join(notes, name), { recursive: true, force: true });
   await rmdir(notes).catch(() => {}); // Others may keep files there.
 }

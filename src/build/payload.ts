@@ -8,6 +8,7 @@ import { buildVersions, buildVersionsAnnotation } from '../payload/references.ts
 import { anyConfig } from './config.ts';
 import { buildImage, type ImageFile } from './image.ts';
 import { type OperatorManifests, payloadFileNames, readOperatorManifests } from './operator.ts';
+import type { RegistryAccess } from './registry-source.ts';
 import { createSourceOpener, imageOf } from './source.ts';
 import {
   type ComponentVersions,
@@ -47,6 +48,8 @@ export interface BuildPayloadOptions {
   readonly out: LayoutTarget;
   /** Where archives are unpacked. */
   readonly scratch: string;
+  /** How registries are reached; default: as the environment says. */
+  readonly access?: RegistryAccess;
 }
 
 export interface BuiltPayload {
@@ -74,7 +77,7 @@ interface ReleaseImage {
 export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltPayload> {
   checkVersions(options);
   const operators = await Promise.all(options.manifests.map(readOperatorManifests));
-  const opener = createSourceOpener(options.scratch);
+  const opener = createSourceOpener(options.scratch, options.access);
   try {
     requireSources(operators, options.images);
     const images = new Map<string, ReleaseImage>();

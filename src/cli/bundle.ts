@@ -5,7 +5,7 @@ import type { MediaReport } from '../bundle/medium.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { Media } from '../media/media.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { assignments, collect } from './arguments.ts';
+import { assignments, collect, collectList } from './arguments.ts';
 import { type InspectedBundle, showBundle, showReport, trustedKeysDirectory } from './bundle-report.ts';
 import {
   type Format,
@@ -19,6 +19,7 @@ import {
   printObject,
 } from './output.ts';
 import { createProgress } from './progress.ts';
+import { type RegistryOptions, registryAccess } from './registry-access.ts';
 
 export function command(): Command {
   const root = new Command('bundle').description(
@@ -34,7 +35,7 @@ export function command(): Command {
 function buildCommand(): Command {
   return new Command('build')
     .description('Build and sign a bundle from a release payload and its images.')
-    .requiredOption('--payload <source>', 'the release payload: oci:DIR:REF or oci-archive:FILE')
+    .requiredOption('--payload <source>', 'the release payload, a source as below')
     .option(
       '--image <name=source...>',
       'an image; NAME is its tag or repository in the payload, or a reference of its own; repeatable',
@@ -45,21 +46,43 @@ function buildCommand(): Command {
       'role of an image outside the payload: operator, catalog, check or additional; repeatable',
       collect,
     )
+    .option(
+      '--platform <os/arch...>',
+      'keep only these platforms of images for several; repeatable',
+      collectList,
+    )
     .option('--os-image <tag>', 'the image that nodes boot, where labels do not tell')
     .option('--payload-repository <repository>', 'repository by which clusters name the payload')
     .requiredOption('--key <file>', 'the private key to sign with')
     .requiredOption('--out <path>', 'a directory, or a file that ends in .iso or .tar')
+    .option(
+      '--authfile <file>',
+      'passwords of registries; default: those of podman login, skopeo login, docker login',
+    )
+    .option('--ca <file>', 'authorities to believe besides the system and /etc/containers/certs.d')
+    .option('--registries-conf <file>', 'mirrors of registries; default: /etc/containers/registries.conf')
+    .option(
+      '--insecure-registry <host...>',
+      'a registry without TLS, or with any certificate; repeatable',
+      collect,
+    )
     .option(formatFlag, formatHelp)
     .addHelpText(
       'after',
       `
-Images that the payload's own layout holds need no --image. A directory that has bundles already gets one more.
-Nothing is signed before all of it is there.
+Sources: oci:DIR[:REF]   oci-archive:FILE[:REF]   docker-archive:FILE[:NAME:TAG]   docker://HOST/NAME[:TAG][@DIGEST]
+
+Images that the payload's own place holds need no --image; those of a payload from a registry come from where the
+payload names them. Signatures, attestations and referrers travel along. HTTPS_PROXY and NO_PROXY are honoured.
+A directory that has bundles already gets one more. Nothing is signed before all of it is there; a build that was
+interrupted goes on when it is run again.
 
 Examples:
   sluice bundle build --payload oci:./release:1.1.0 --image web=oci:./images:web --key sluice.key --out /media/usb
   sluice bundle build --payload oci:./release:1.1.0 --image registry.example/tools/curl:8=oci:./images:curl \\
-      --key sluice.key --out release-1.1.0.iso`,
+      --key sluice.key --out release-1.1.0.iso
+  sluice bundle build --payload docker://quay.io/okd/scos-release:4.20.0 --platform linux/amd64 \\
+      --key sluice.key --out okd-4.20.0.iso`,
     )
     .action(async (options: BuildOptions) => build(options));
 }
@@ -98,12 +121,13 @@ function keygenCommand(): Command {
     .action(async (options: { out: string }) => keygen(options.out));
 }
 
-interface BuildOptions {
+interface BuildOptions extends RegistryOptions {
   payload: string;
   image?: string[];
   role?: string[];
   osImage?: string;
   payloadRepository?: string;
+  platform?: string[];
   key: string;
   out: string;
   output?: string;
@@ -127,6 +151,8 @@ async function build(options: BuildOptions): Promise<void> {
       });
     }),
     out: options.out,
+    access: registryAccess(options),
+    ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
     ...(options.osImage === undefined ? {} : { osImage: options.osImage }),
     ...(options.payloadRepository === undefined ? {} : { payloadRepository: options.payloadRepository }),
     onProgress: ({ bytesDone, bytesTotal }) => {
@@ -139,6 +165,13 @@ async function build(options: BuildOptions): Promise<void> {
   });
   progress.end();
   await showBuilt(built, options.out, format);
+}
+
+async function readPlatforms(words: readonly string[]): Promise<readonly string[]> {
+  const { isPlatformName } = await import('../oci/platform.ts');
+  const wrong = words.find((each) => !isPlatformName(each));
+  if (wrong === undefined) return words;
+  throw new SluiceError('Usage', `--platform ${wrong} is not a platform`, { next: 'Write linux/amd64.' });
 }
 
 async function readRoles(words: readonly string[]): Promise<Map<string, BundleRole>> {

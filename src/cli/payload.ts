@@ -11,6 +11,7 @@ import {
   printObject,
   printTable,
 } from './output.ts';
+import { registryAccess } from './registry-access.ts';
 
 export function command(): Command {
   const root = new Command('payload').description(
@@ -30,6 +31,9 @@ interface BuildOptions {
   repository?: string;
   channels?: string[];
   url?: string;
+  authfile?: string;
+  ca?: string;
+  insecureRegistry?: string[];
   out: string;
   output?: string;
 }
@@ -50,7 +54,7 @@ function buildCommand(): Command {
     )
     .option(
       '--image <tag=source...>',
-      'an image of image-references: oci:DIR:REF or oci-archive:FILE; repeatable',
+      'an image of image-references: oci:DIR:REF, oci-archive:FILE, docker-archive:FILE, docker://HOST/NAME:TAG; repeatable',
       collect,
     )
     .option(
@@ -61,6 +65,9 @@ function buildCommand(): Command {
     .option('--channels <channels>', 'channels of the update graph, separated by commas', collectList)
     .option('--url <url>', 'where people read about the release')
     .requiredOption('--out <target>', 'oci:DIR:REF')
+    .option('--authfile <file>', 'passwords of registries; default: those of podman login and docker login')
+    .option('--ca <file>', 'authorities of registries to believe besides the system')
+    .option('--insecure-registry <host...>', 'a registry without TLS; repeatable', collect)
     .option(formatFlag, formatHelp)
     .addHelpText(
       'after',
@@ -80,7 +87,7 @@ Example:
 function inspectCommand(): Command {
   return new Command('inspect')
     .description('Show what a release payload holds.')
-    .argument('<source>', 'oci:DIR:REF or oci-archive:FILE')
+    .argument('<source>', 'oci:DIR:REF, oci-archive:FILE or docker://HOST/NAME:TAG')
     .option(formatFlag, formatHelp)
     .addHelpText('after', '\nExample:\n  sluice payload inspect oci:./release:1.1.0')
     .action(async (source: string, options: { output?: string }) => inspect(source, options));
@@ -99,6 +106,7 @@ async function build(options: BuildOptions): Promise<void> {
     channels: options.channels ?? [],
     out: parseLayoutTarget(options.out),
     scratch: tmpdir(),
+    access: registryAccess(options),
     ...(options.base === undefined ? {} : { base: options.base }),
     ...(options.repository === undefined ? {} : { repository: options.repository }),
     ...(options.url === undefined ? {} : { url: options.url }),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isSluiceError, SluiceError } from '../errors/error.ts';
+import { isSluiceError, SluiceError, systemCode } from '../errors/error.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../http/client.ts';
 import { type Authorizer, basicHeader } from './authorizer.ts';
 
@@ -26,6 +26,15 @@ export interface ExchangeOptions {
 const redirectsMax = 5;
 const retryBaseMs = 500;
 const retryMsMax = 30_000;
+const passingCodes = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  'UND_ERR_SOCKET',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 /**
  * Speaks to a registry: credentials, redirects, second tries. A redirect within the origin is followed; one to
@@ -84,9 +93,15 @@ export function createExchange(options: ExchangeOptions): Get {
         const seconds = Number(answer.headers['retry-after'] ?? Number.NaN);
         if (seconds > 0) wait = Math.min(retryMsMax, seconds * 1000);
       } catch (error) {
-        if (attempt >= retriesMax || !isSluiceError(error, 'Unreachable', 'Stalled')) throw error;
+        if (attempt >= retriesMax || !mayPass(error)) throw error;
       }
       await sleep(wait, undefined, request.signal === undefined ? {} : { signal: request.signal });
     }
   };
+}
+
+/** Whether it is worth asking again: a broken connection is, a refused one or a wrong certificate is not. */
+function mayPass(error: unknown): boolean {
+  if (!isSluiceError(error, 'Unreachable', 'Stalled')) return false;
+  return error.code === 'Stalled' || passingCodes.has(systemCode(error.cause) ?? '');
 }
