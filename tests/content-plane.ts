@@ -2,8 +2,6 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseAllDocuments } from 'yaml';
-import type { AnyObject } from '../src/api/core.ts';
 import { names } from '../src/api/names.ts';
 import type { ClusterVersionStatus, InternalReleaseImage } from '../src/api/resources.ts';
 import { preload } from '../src/copy/preload.ts';
@@ -21,7 +19,7 @@ import { runReleaseController } from '../src/release/controller.ts';
 import { issue } from '../src/trust/authority.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
-import { repository } from './tier.ts';
+import { shippedManifests } from './shipped.ts';
 
 export const key = testKey('maker');
 
@@ -293,18 +291,6 @@ function registration(node: TestNode) {
 
 export function imageOf(release: TestRelease): string {
   return `api-int.sluice.internal:22625/openshift/release-images@${release.payload}`;
-}
-
-export async function shippedManifests(files: readonly string[]): Promise<AnyObject[]> {
-  const objects: AnyObject[] = [];
-  for (const file of files) {
-    const text = await readFile(join(repository, 'deploy', 'standalone', file), 'utf8');
-    for (const document of parseAllDocuments(text)) {
-      const object = document.toJS() as AnyObject | null;
-      if (object !== null) objects.push(object);
-    }
-  }
-  return objects;
 }
 
 /** Asks until it answers something; fails with how it stood last. */

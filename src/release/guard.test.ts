@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
-import { shippedManifests } from '../../tests/content-plane.ts';
+import { shippedManifests } from '../../tests/shipped.ts';
 import { names } from '../api/names.ts';
 import { applyObject } from '../kube/apply.ts';
 import { ApiError } from '../kube/error.ts';

@@ -5,6 +5,7 @@ import {
   configMaps,
   created,
   type Environment,
+  eventually,
   type Loose,
 } from './environment.ts';
 
@@ -32,15 +33,6 @@ async function allow(env: Environment, account: string, rules: object[]): Promis
 }
 
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
-
-/** Asks until the answer is right: a real API server hears of new rights a moment later, and keeps what it knew of a token for ten seconds. */
-async function eventually(ask: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
-    if (await ask()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail('it did not come true');
-}
 
 /** Tokens, rights, impersonation, reviews. */
 export const accessCases: readonly ContractCase[] = [

@@ -170,18 +170,6 @@ export const patchCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'server-side apply creates an object',
-    embeddedDiffers: 'server-side apply is not served: it is answered 415',
-    async run(env) {
-      const answer = await env.request('PATCH', `${configMaps(env)}/ssa`, {
-        body: configMap(env, 'ssa', { a: 'b' }),
-        query: { fieldManager: 'contract' },
-        headers: { 'content-type': 'application/apply-patch+yaml' },
-      });
-      assert.equal(answer.status, 201);
-    },
-  },
-  {
     name: 'a patch of what does not exist is NotFound',
     async run(env) {
       const answer = await env.request('PATCH', `${configMaps(env)}/none`, {

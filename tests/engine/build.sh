@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
 # Builds a real kube-apiserver, kube-controller-manager and etcd from their Go modules, once, outside the repository.
-# Prints the directory of the programs. Usage: tests/engine/build.sh [CACHE_DIR]
+# Prints the directory of the programs. Usage: tests/engine/build.sh [--built]
+#   --built   only says where they are; fails where they were not built yet
+# They are kept below SLUICE_ENGINE_CACHE, by default ~/.cache/sluice-engine.
 set -eu
 kubernetes=1.34.4
 etcd=3.7.3
-cache="${1:-${SLUICE_ENGINE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice-engine}}/k$kubernetes-e$etcd"
-if [ -x "$cache/bin/kube-apiserver" ] && [ -x "$cache/bin/kube-controller-manager" ] && [ -x "$cache/bin/etcd" ]; then
-  echo "$cache/bin"
-  exit 0
-fi
+cache="${SLUICE_ENGINE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice-engine}/k$kubernetes-e$etcd"
+built() { [ -x "$cache/bin/kube-apiserver" ] && [ -x "$cache/bin/kube-controller-manager" ] && [ -x "$cache/bin/etcd" ]; }
+if built; then echo "$cache/bin"; exit 0; fi
+if [ "${1:-}" = --built ]; then exit 1; fi
 command -v go >/dev/null || { echo "no Go toolchain on the path" >&2; exit 1; }
+mkdir -p "$cache/bin" "$cache/new" "$cache/kubernetes" "$cache/etcd"
+# One build, whoever asks for it; the others wait and find it done.
+exec 9>"$cache/lock"
+flock 9
+if built; then echo "$cache/bin"; exit 0; fi
 echo "building kube-apiserver $kubernetes and etcd $etcd (about ten minutes on two cores, once)" >&2
-mkdir -p "$cache/bin" "$cache/kubernetes" "$cache/etcd"
 export GOFLAGS=-mod=mod GOTOOLCHAIN=local CGO_ENABLED=0
 
 cd "$cache/kubernetes"
@@ -25,7 +30,7 @@ staging="v0.${kubernetes#1.}"
   sed -n 's/^\t*\(k8s\.io\/[a-z0-9-]*\) => \.\/staging.*/replace \1 => \1 '"$staging"'/p' "$source/go.mod"
 } >go.mod
 version="-X k8s.io/component-base/version.gitVersion=v$kubernetes -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(echo "$kubernetes" | cut -d. -f2)"
-go build -trimpath -ldflags "-s -w $version" -o "$cache/bin/" k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
+go build -trimpath -ldflags "-s -w $version" -o "$cache/new/" k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
 
 cd "$cache/etcd"
 [ -f go.mod ] || go mod init engine >/dev/null 2>&1
@@ -42,5 +47,7 @@ import (
 
 func main() { etcdmain.Main(os.Args) }
 GO
-go build -trimpath -ldflags '-s -w' -o "$cache/bin/etcd" ./main
+go build -trimpath -ldflags '-s -w' -o "$cache/new/etcd" ./main
+# Whole or not at all: a build that was cut is not taken for one that ended.
+mv "$cache/new/"* "$cache/bin/"
 echo "$cache/bin"

@@ -4,6 +4,7 @@ import { readBody } from '../../http/server.ts';
 import { isRecord, type KubeObject } from '../object.ts';
 import { decodeProtobuf } from '../protobuf/decode.ts';
 import { badRequest, unsupportedMediaType } from '../status.ts';
+import { duplicateMembers } from './duplicates.ts';
 
 /** Largest body of a write, as etcd and the real server together allow. */
 export const bodyBytesMax = 3 * 1024 * 1024;
@@ -24,14 +25,18 @@ export function mediaType(request: IncomingMessage): string {
   return (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-/** The object in a request's body (JSON, YAML, or protobuf of the kinds that kubectl sends so). @throws 400, 413, 415 */
-export async function readObjectBody(request: IncomingMessage): Promise<KubeObject> {
-  const value = await readValueBody(request);
+/**
+ * The object in a request's body (JSON, YAML, or protobuf of the kinds that kubectl sends so).
+ * @param duplicates takes the paths of members that stand twice; of them the last counts
+ * @throws 400, 413, 415
+ */
+export async function readObjectBody(request: IncomingMessage, duplicates?: string[]): Promise<KubeObject> {
+  const value = await readValueBody(request, duplicates);
   if (!isRecord(value)) throw badRequest('the body of the request is no object');
   return value as KubeObject;
 }
 
-export async function readValueBody(request: IncomingMessage): Promise<unknown> {
+export async function readValueBody(request: IncomingMessage, duplicates?: string[]): Promise<unknown> {
   const type = mediaType(request);
   if (type === protobufType) return decodeProtobuf(await readBody(request, bodyBytesMax));
   if (!textTypes.includes(type) && !patchTypes.includes(type)) {
@@ -42,7 +47,9 @@ export async function readValueBody(request: IncomingMessage): Promise<unknown> 
   }
   const text = (await readBody(request, bodyBytesMax)).toString('utf8');
   if (text === '') throw badRequest('the request has no body');
-  return parseText(text, type);
+  const value = parseText(text, type);
+  if (type !== 'application/yaml') duplicates?.push(...duplicateMembers(text));
+  return value;
 }
 
 /** Delete options, which may be absent. */

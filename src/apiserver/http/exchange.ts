@@ -57,6 +57,7 @@ export function writeContext(info: ResourceRequest, user: UserInfo): WriteContex
     dryRun: dryRun.length > 0,
     fieldValidation: fieldValidation as FieldValidation,
     warnings: [],
+    ...(fieldValidation === 'Ignore' ? {} : { duplicates: [] }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Authorizer, UserInfo } from '../policy/rbac.ts';
 import type { Engine } from '../rest/engine.ts';
 import { forbidden, StatusError, unauthorized } from '../status.ts';
 import { anonymous, authenticate } from './authenticate.ts';
-import { openExchange } from './exchange.ts';
+import { type Exchange, openExchange, warningsOf } from './exchange.ts';
 import { impersonate } from './impersonate.ts';
 import { isPublicPath, servePath } from './path.ts';
 import { type RequestInfo, readRequestInfo } from './request.ts';
@@ -20,8 +20,11 @@ export interface HandlerOptions {
 export function createHandler(options: HandlerOptions) {
   const { engine } = options;
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    let warnings = (): readonly string[] => [];
     try {
-      await answer(options, request, response);
+      await answer(options, request, response, (exchange) => {
+        warnings = () => warningsOf(exchange.served, exchange.context);
+      });
     } catch (error) {
       const status = statusOf(error);
       if (status.code >= 500) {
@@ -34,7 +37,7 @@ export function createHandler(options: HandlerOptions) {
       // A body that was not read would be taken for the next request.
       if (!request.readableEnded) response.shouldKeepAlive = false;
       if (response.headersSent) response.destroy();
-      else sendStatus(response, status);
+      else sendStatus(response, status, warnings());
     }
   };
 }
@@ -43,6 +46,7 @@ async function answer(
   { engine, tools }: HandlerOptions,
   request: IncomingMessage,
   response: ServerResponse,
+  onOpen: (exchange: Exchange) => void,
 ): Promise<void> {
   const info = readRequestInfo(request);
   if (info.kind === 'path' && isPublicPath(info.path)) {
@@ -57,7 +61,9 @@ async function answer(
     servePath(engine, tools, request, response, info);
     return;
   }
-  await serveResource(engine, tools, openExchange(engine, request, response, info, user));
+  const exchange = openExchange(engine, request, response, info, user);
+  onOpen(exchange);
+  await serveResource(engine, tools, exchange);
 }
 
 /** @throws 403 */

@@ -86,7 +86,7 @@ function listAll(engine: Engine, exchange: Exchange): void {
 async function create(engine: Engine, tools: Tools, exchange: Exchange): Promise<void> {
   const { info, served, context, request, response, user } = exchange;
   if (info.name !== '') throw methodNotAllowed();
-  const body = await readObjectBody(request);
+  const body = await readObjectBody(request, context.duplicates);
   if (served.namespaced && info.namespace === '') {
     throw badRequest('the namespace of the object must be in the path');
   }
@@ -100,7 +100,7 @@ async function create(engine: Engine, tools: Tools, exchange: Exchange): Promise
 
 async function update(engine: Engine, exchange: Exchange): Promise<void> {
   const { info, served, context, request } = exchange;
-  const body = await readObjectBody(request);
+  const body = await readObjectBody(request, context.duplicates);
   const { namespace, name, subresource } = info;
   const result = await updateObject(engine, served, namespace, name, subresource, () => body, context);
   sendResult(engine, exchange, result);

@@ -58,6 +58,13 @@ async function serveScale(engine: Engine, exchange: Exchange): Promise<KubeObjec
     }
     return withScale(served, current, wanted);
   };
-  const result = await updateObject(engine, served, namespace, name, '', change, context);
+  const view = {
+    group: 'autoscaling',
+    version: 'v1',
+    kind: 'Scale',
+    of: (one: KubeObject) => scaleOf(served, one),
+  };
+  const asScale = { ...context, view };
+  const result = await updateObject(engine, served, namespace, name, 'scale', change, asScale);
   return scaleOf(served, JSON.parse(result.json) as KubeObject);
 }

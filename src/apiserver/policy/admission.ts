@@ -12,6 +12,9 @@ export interface AdmissionRequest {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
+  /** Where the object is of another group than its resource, as the Scale of a Deployment. */
+  readonly kindGroup?: string;
+  readonly kindVersion?: string;
   readonly resource: string;
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;

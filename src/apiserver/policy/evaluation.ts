@@ -150,14 +150,15 @@ class VariableMap extends CelMap {
 
 function requestObject(request: AdmissionRequest): JsonObject {
   const { group, version, kind, resource, subresource = '', user } = request;
+  const asKind = { group: request.kindGroup ?? group, version: request.kindVersion ?? version, kind };
   const extra = Object.fromEntries(
     Object.entries(user.extra ?? {}).map(([key, values]) => [key, [...values]]),
   );
   return {
-    kind: { group, version, kind },
+    kind: asKind,
     resource: { group, version, resource },
     subResource: subresource,
-    requestKind: { group, version, kind },
+    requestKind: asKind,
     requestResource: { group, version, resource },
     requestSubResource: subresource,
     name: request.name,

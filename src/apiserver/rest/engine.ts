@@ -43,6 +43,18 @@ export interface WriteContext {
   readonly fieldValidation: FieldValidation;
   /** Texts for `Warning` headers, added to as they come up. */
   readonly warnings: string[];
+  /** Paths of members that stood twice in the body; filled in when it is read. */
+  readonly duplicates?: string[];
+  /** How admission sees the object, where a subresource has a kind of its own. */
+  readonly view?: AdmissionView;
+}
+
+/** An object as another kind, a Scale say. */
+export interface AdmissionView {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  of(object: KubeObject): KubeObject;
 }
 
 /** An object as it stands after a write, as text ready to be sent. */

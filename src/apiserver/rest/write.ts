@@ -5,6 +5,7 @@ import type { AdmissionRequest } from '../policy/admission.ts';
 import { hasStatus, keyOf, type Served } from '../resources.ts';
 import { errorBody, errorText, type FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json.ts';
+import { metadataTypes } from '../schema/metadata.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, StatusError } from '../status.ts';
 import { type Current, currentForWrite, type Engine, type WriteContext, type WriteResult } from './engine.ts';
 import {
@@ -183,13 +184,16 @@ function decode(
   const json = object as unknown as JsonObject;
   let problems: FieldError[] | undefined;
   if (schema !== undefined) {
-    const unknown = context.fieldValidation === 'Ignore' ? [] : schema.unknownFields(json);
-    if (unknown.length > 0 && context.fieldValidation === 'Strict') {
-      const shown = unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ');
-      throw badRequest(`${unreadable(served)}: strict decoding error: ${shown}`);
+    const told = [
+      ...(context.duplicates ?? []).map((path) => `duplicate field ${JSON.stringify(path)}`),
+      ...schema.unknownFields(json).map((path) => `unknown field ${JSON.stringify(path)}`),
+    ];
+    if (told.length > 0 && context.fieldValidation === 'Strict') {
+      throw badRequest(`${unreadable(served)}: strict decoding error: ${told.join(', ')}`);
     }
-    for (const path of unknown) context.warnings.push(`unknown field ${JSON.stringify(path)}`);
+    if (context.fieldValidation === 'Warn') context.warnings.push(...told);
     schema.prune(json);
+    checkTypes(served, metadataTypes(json));
     if (served.custom === undefined) problems = checkTypes(served, schema.validate(json));
     schema.default(json);
   }
@@ -234,20 +238,24 @@ export function admit(
   context: WriteContext,
 ): void {
   const { metadata } = (object ?? old) as KubeObject;
+  const { view } = context;
+  const shown = (one: KubeObject | undefined) =>
+    (one === undefined ? null : (view?.of(one) ?? one)) as unknown as JsonObject | null;
   const verdict = engine.gatekeeper.review({
     uid: randomUUID(),
     operation,
     group: served.group,
     version: served.version,
-    kind: served.kind,
+    kind: view?.kind ?? served.kind,
+    ...(view === undefined ? {} : { kindGroup: view.group, kindVersion: view.version }),
     resource: served.plural,
     ...(subresource === '' ? {} : { subresource }),
     ...(served.namespaced ? { namespace: metadata.namespace } : {}),
     name: metadata.name,
     user: context.user,
     dryRun: context.dryRun,
-    object: (object ?? null) as unknown as JsonObject | null,
-    oldObject: (old ?? null) as unknown as JsonObject | null,
+    object: shown(object),
+    oldObject: shown(old),
   });
   context.warnings.push(...verdict.warnings);
   if (verdict.denied === undefined) return;

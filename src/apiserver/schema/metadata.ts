@@ -31,10 +31,7 @@ export function validateMetadata(
 ): FieldError[] {
   const { metadata } = object;
   if (!isObject(metadata)) return [required('metadata')];
-  const typeErrors = validateValues(metadata, objectMetaNode).map((error) => ({
-    ...error,
-    field: childPath('metadata', error.field),
-  }));
+  const typeErrors = metadataTypes(object);
   if (typeErrors.length > 0) return typeErrors;
   return [
     ...nameErrors(metadata, nameRules[options.name ?? 'dns1123Subdomain']),
@@ -44,6 +41,16 @@ export function validateMetadata(
     ...ownerErrors(metadata.ownerReferences),
     ...finalizerErrors(metadata.finalizers),
   ];
+}
+
+/** What of `metadata` has not the type that it must have. */
+export function metadataTypes(object: JsonObject): FieldError[] {
+  const { metadata } = object;
+  if (!isObject(metadata)) return [];
+  return validateValues(metadata, objectMetaNode).map((error) => ({
+    ...error,
+    field: childPath('metadata', error.field),
+  }));
 }
 
 function* nameErrors(metadata: JsonObject, problemsOf: (name: string) => string[]): Generator<FieldError> {

@@ -158,7 +158,12 @@ const updatable =
 
 /** A Pod that runs can change very little; a scheduler may still give it its node. */
 function* podUpdateErrors(spec: JsonObject, old: JsonObject): Generator<FieldError> {
-  const comparable = ({ activeDeadlineSeconds: _, tolerations: __, ...rest }: JsonObject): JsonObject => ({
+  const comparable = ({
+    activeDeadlineSeconds: _,
+    tolerations: __,
+    schedulingGates: ___,
+    ...rest
+  }: JsonObject): JsonObject => ({
     ...rest,
     ...(old.nodeName === undefined ? { nodeName: null } : {}),
     containers: objectsOf(rest.containers).map((container) => ({ ...container, image: '' })),
@@ -168,6 +173,13 @@ function* podUpdateErrors(spec: JsonObject, old: JsonObject): Generator<FieldErr
     for (const [at, container] of objectsOf(spec[list]).entries()) {
       if ((container.image ?? '') === '') yield required(`spec.${list}[${at}].image`);
     }
+  }
+  const gates = objectsOf(spec.schedulingGates);
+  const held = new Set(objectsOf(old.schedulingGates).map(({ name }) => name));
+  for (const [at, { name }] of gates.entries()) {
+    if (held.has(name)) continue;
+    const message = `only deletion is allowed, but found new scheduling gate '${name}'`;
+    yield forbidden(indexPath('spec.schedulingGates', at), message);
   }
   if (!equalJson(comparable(spec), comparable(old))) yield forbidden('spec', updatable);
 }

@@ -55,7 +55,10 @@ export function listUnknown(object: JsonObject, root: SchemaNode, isResource = t
   return paths;
 }
 
-/** Drops null where the schema knows a field, in place: Go reads it as absent. What is preserved keeps its nulls. */
+/**
+ * Drops null where the schema knows a field, in place: Go reads it as absent, and in a map of texts as the empty one.
+ * What is preserved keeps its nulls.
+ */
 export function dropNulls(value: JsonValue, node: SchemaNode, depth = 0): void {
   if (depth > objectDepthMax) return;
   if (Array.isArray(value)) {
@@ -66,7 +69,9 @@ export function dropNulls(value: JsonValue, node: SchemaNode, depth = 0): void {
   for (const name of Object.keys(value)) {
     const known = propertyNode(node, name, false);
     if (known === undefined) continue;
-    if (value[name] === null) delete value[name];
-    else dropNulls(value[name] as JsonValue, known, depth + 1);
+    if (value[name] === null) {
+      if (known.type === 'string' && !node.properties.has(name)) value[name] = '';
+      else delete value[name];
+    } else dropNulls(value[name] as JsonValue, known, depth + 1);
   }
 }

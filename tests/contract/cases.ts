@@ -1,0 +1,29 @@
+import { accessCases } from './access.ts';
+import { crudCases } from './crud.ts';
+import { customCases } from './custom.ts';
+import { differenceCases } from './differences.ts';
+import { discoveryCases } from './discovery.ts';
+import type { ContractCase } from './environment.ts';
+import { expressionCases } from './expressions.ts';
+import { judgementCases } from './judgement.ts';
+import { lifecycleCases } from './lifecycle.ts';
+import { listCases } from './list.ts';
+import { patchCases } from './patch.ts';
+import { policyCases } from './policies.ts';
+import { watchCases } from './watch.ts';
+
+/** All that both engines are held to, by subject. */
+export const subjects: readonly [subject: string, cases: readonly ContractCase[]][] = [
+  ['objects', crudCases],
+  ['lists', listCases],
+  ['watches', watchCases],
+  ['patches', patchCases],
+  ['lifecycle', lifecycleCases],
+  ['custom kinds', customCases],
+  ['judgement', judgementCases],
+  ['expressions', expressionCases],
+  ['discovery and tables', discoveryCases],
+  ['identities and rights', accessCases],
+  ["the product's policies", policyCases],
+  ['differences', differenceCases],
+];
