@@ -27,6 +27,8 @@ export interface CopyPlan {
   /** What the store lacks, largest first, so that a copy does not end with one long blob alone. */
   readonly missing: readonly PlannedBlob[];
   readonly bytesMissing: number;
+  /** Of these, bytes that stand in the store already, in blobs that are not whole. */
+  readonly bytesArrived: number;
   readonly bytesTotal: number;
   readonly imagesTotal: number;
 }
@@ -72,6 +74,7 @@ export async function planCopy(
     blobs: [...blobs.values()],
     missing,
     bytesMissing: sizeOf(missing),
+    bytesArrived: await store.partialBytes(missing.map((blob) => blob.digest)),
     bytesTotal: sizeOf([...blobs.values()]),
     imagesTotal: new Set(items.map((item) => item.image)).size,
   };
@@ -99,7 +102,10 @@ export function spaceNeeded(
  * Errors: DiskFull, with what is needed and what is free.
  */
 export function requireSpace(plan: CopyPlan, space: StoreSpace): void {
-  const need = spaceNeeded({ bytes: plan.bytesMissing, blobs: plan.missing.length }, space);
+  const need = spaceNeeded(
+    { bytes: Math.max(0, plan.bytesMissing - plan.bytesArrived), blobs: plan.missing.length },
+    space,
+  );
   const name = plan.bundle.document.name;
   if (need.bytes > space.bytesFree) {
     throw new SluiceError(

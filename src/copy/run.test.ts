@@ -318,3 +318,61 @@ test('nothing of a copy stays behind as temporary files', async (t) => {
   await copy(media, store);
   assert.deepEqual(await readdir(join(store, 'sluice', 'partial')), []);
 });
+
+test('blobs come from elsewhere where they are offered; what fails there comes from the source of the plan', async (t) => {
+  const { media, store } = await place(t);
+  const opened = await openMedia(media);
+  t.after(() => opened.close());
+  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const plan = await planCopy(opened.content, await openStore(store), bundle);
+  const read: string[] = [];
+  const counted = (label: string, broken: boolean): ContentSource => ({
+    ...opened.content,
+    label,
+    async blob(repository, digest, options) {
+      read.push(label);
+      return broken ? undefined : await opened.content.blob(repository, digest, options);
+    },
+  });
+  const asked = new Map<Digest, number>();
+  const outcome = await runCopy(
+    { ...plan, source: counted('source', false) },
+    {
+      signal: new AbortController().signal,
+      clock: systemClock,
+      elsewhere: async (blob) => {
+        const times = (asked.get(blob.digest) ?? 0) + 1;
+        asked.set(blob.digest, times);
+        if (times === 1) return 'later';
+        return counted(blob.digest < 'sha256:8' ? 'peer' : 'broken peer', blob.digest >= 'sha256:8');
+      },
+    },
+  );
+  assert.equal(outcome.outcome, 'Whole');
+  assert.deepEqual([...new Set(asked.values())], [2], 'each was put off once');
+  const lower = plan.missing.filter((blob) => blob.digest < 'sha256:8').length;
+  assert.equal(read.filter((label) => label === 'peer').length, lower);
+  assert.equal(read.filter((label) => label === 'source').length, plan.missing.length - lower);
+});
+
+test('C24 what has come already is not asked of the disk again', async (t) => {
+  const { media, store } = await place(t);
+  const opened = await openMedia(media);
+  t.after(() => opened.close());
+  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const held = await openStore(store);
+  const [largest] = (await planCopy(opened.content, held, bundle)).missing;
+  assert.ok(largest !== undefined);
+  const writer = await held.begin(largest.digest, largest.size);
+  await writer?.write(Buffer.alloc(1_000_000));
+  await writer?.suspend();
+  const plan = await planCopy(opened.content, held, bundle);
+  assert.equal(plan.bytesArrived, 1_000_000);
+  const need = spaceNeeded(
+    { bytes: plan.bytesMissing - 1_000_000, blobs: plan.missing.length },
+    { bytesTotal: 0 },
+  );
+  requireSpace(plan, { bytesFree: need.bytes, bytesTotal: 0, inodesFree: 0 });
+  await held.dropPartials([largest.digest]);
+  assert.equal(await held.partialBytes([largest.digest]), 0);
+});

@@ -1,20 +1,15 @@
 import { faultPoint } from '../durable/fault.ts';
-import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
-import type { Digest } from '../oci/digest.ts';
+import type { ContentSource } from '../oci/source.ts';
 import type { BlobWriter } from '../store/store.ts';
+import { type CopyProblem, ItemError, withItem } from './item.ts';
+import { createLinker, linkAndName } from './link.ts';
 import { type CopyProgress, createMeter, type Meter } from './meter.ts';
+import type { Pace } from './pace.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
 import { withStallLimit } from './stall.ts';
 import { type WholeRecord, writeWholeRecord } from './whole.ts';
-
-/** One part of a release that could not be had, in words that name image and digest. */
-interface CopyProblem {
-  readonly image: string;
-  readonly digest: Digest;
-  readonly code: ErrorCode;
-  readonly message: string;
-}
 
 /** What ends a copy for now and not for good: it goes on where it stopped. */
 type PauseCode = 'MediaLost' | 'Unreachable' | 'Stalled' | 'DiskFull';
@@ -40,6 +35,13 @@ export interface CopyOptions {
   readonly stallMs?: number;
   /** Blobs at a time. Default 3: enough to keep a disk and a link busy. */
   readonly concurrency?: number;
+  /** Leaves the disk to others in between; absent: as fast as it goes. */
+  readonly pace?: Pace;
+  /**
+   * Asked before each blob: another place to read it from than the plan's own source (undefined: that one), or
+   * 'later' where it is worth waiting for, because another node is about to have it.
+   */
+  readonly elsewhere?: (blob: PlannedBlob) => Promise<ContentSource | 'later' | undefined>;
 }
 
 const stallMsDefault = 60_000;
@@ -88,35 +90,6 @@ function endOf(error: unknown, bytesWritten: number, signal: AbortSignal): CopyO
   throw error;
 }
 
-/** A problem of one item, on its way out of nested calls. */
-class ItemError extends Error {
-  readonly problem: CopyProblem;
-  constructor(problem: CopyProblem, cause: unknown) {
-    super(problem.message, { cause });
-    this.problem = problem;
-  }
-}
-
-const itemCodes = [
-  'DigestMismatch',
-  'ContentMissing',
-  'DigestInvalid',
-  'InputInvalid',
-  'InputTooLarge',
-] as const;
-
-/** Runs `work`; what is wrong with the item itself becomes an ItemError, anything else goes on. */
-async function withItem<T>(item: { image: string; digest: Digest }, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isSluiceError(error, ...itemCodes)) throw error;
-    const { image, digest } = item;
-    const message = error.message.includes(digest) ? error.message : `${digest}: ${error.message}`;
-    throw new ItemError({ image, digest, code: error.code, message: `image ${image}: ${message}` }, error);
-  }
-}
-
 async function copyBlobs(
   plan: CopyPlan,
   blobs: readonly PlannedBlob[],
@@ -124,15 +97,21 @@ async function copyBlobs(
   options: CopyOptions,
 ): Promise<CopyProblem[]> {
   const problems: CopyProblem[] = [];
-  const queue = blobs.values();
+  const queue = [...blobs];
+  const linker = createLinker(plan);
   // The first thing that is wrong with the way stops the others where they are; what has come is kept.
   const halt = new AbortController();
   const signal = AbortSignal.any([options.signal, halt.signal]);
   const worker = async () => {
-    for (const blob of queue) {
+    for (let blob = queue.shift(); blob !== undefined; blob = queue.shift()) {
       signal.throwIfAborted();
       try {
-        await withItem(blob, () => copyBlob(plan, blob, meter, { ...options, signal }));
+        if ((await copyFrom(plan, blob, meter, { ...options, signal })) === 'later') {
+          queue.push(blob);
+          await options.clock.sleep(laterMs, signal);
+          continue;
+        }
+        await linker.arrived(blob);
       } catch (error) {
         if (!(error instanceof ItemError)) {
           halt.abort(error);
@@ -147,15 +126,37 @@ async function copyBlobs(
     Array.from({ length: options.concurrency ?? concurrencyDefault }, worker),
   );
   if (halt.signal.aborted) throw halt.signal.reason;
+  await linker.finish();
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   return problems;
+}
+
+/** From where it is to be had best; a place that fails is no reason to stop while the plan's own source has it. */
+async function copyFrom(
+  plan: CopyPlan,
+  blob: PlannedBlob,
+  meter: Meter,
+  options: CopyOptions,
+): Promise<'done' | 'later'> {
+  const other = await options.elsewhere?.(blob);
+  if (other === 'later') return 'later';
+  if (other !== undefined) {
+    try {
+      await copyBlob({ ...plan, source: other }, blob, meter, options);
+      return 'done';
+    } catch (error) {
+      if (options.signal.aborted || !isSluiceError(error) || error.code === 'DiskFull') throw error;
+    }
+  }
+  await withItem(blob, () => copyBlob(plan, blob, meter, options));
+  return 'done';
 }
 
 async function copyBlob(
   plan: CopyPlan,
   blob: PlannedBlob,
   meter: Meter,
-  options: CopyOptions & { readonly signal: AbortSignal },
+  options: CopyOptions,
 ): Promise<void> {
   const writer = await plan.store.begin(blob.digest, blob.size, { signal: options.signal });
   if (writer === undefined) return meter.blobDone(blob);
@@ -198,6 +199,7 @@ async function readInto(
       at += chunk.length;
       meter.blobAt(blob, at, chunk.length);
       faultPoint('copy-chunk');
+      await options.pace?.wrote(chunk.length, () => writer.settle(), signal);
     }
   } finally {
     // A stream that was never begun closes nothing by itself; one that hangs is not waited for.
@@ -205,35 +207,8 @@ async function readInto(
   }
 }
 
-/** Makes blobs, then manifests, then names visible: whoever sees a name finds all that stands below it. */
-async function linkAndName(plan: CopyPlan, signal: AbortSignal): Promise<void> {
-  const { store, source, items } = plan;
-  const layers = new Map<string, Digest[]>();
-  for (const item of items) {
-    if (item.kind !== 'blob') continue;
-    layers.set(item.repository, [...(layers.get(item.repository) ?? []), item.digest]);
-  }
-  for (const [repository, digests] of layers) {
-    signal.throwIfAborted();
-    await store.linkLayers(repository, digests);
-  }
-  for (const item of items) {
-    if (item.kind !== 'manifest') continue;
-    signal.throwIfAborted();
-    await withItem(item, async () => {
-      const raw = await source.manifest(item.repository, item.digest);
-      if (raw === undefined) {
-        throw new SluiceError('ContentMissing', `there is no manifest ${item.digest} in ${source.label}`);
-      }
-      await store.putManifest(item.repository, raw, { sparse: true });
-    });
-    faultPoint('copy-manifest');
-  }
-  for (const item of items) {
-    for (const tag of item.tags) await store.tag(item.repository, tag, item.digest);
-  }
-}
-
+/** Milliseconds between two looks at a blob that another node is about to have. */
+const laterMs = 200;
 /** Reads everything back from the disk. Answers the blobs that were bad there, which are removed by then. */
 async function verifyAll(plan: CopyPlan, meter: Meter, options: CopyOptions): Promise<PlannedBlob[]> {
   const damaged: PlannedBlob[] = [];

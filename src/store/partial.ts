@@ -76,6 +76,35 @@ async function takeOver(
   }
 }
 
+/** Bytes that stand in partial files of these blobs, the longest of each. */
+export async function partialBytes(directory: string, digests: Iterable<Digest>): Promise<number> {
+  const wanted = new Set([...digests].map(hexOf));
+  const sizes = new Map<string, number>();
+  for (const name of await readdir(directory)) {
+    const hex = partialForm.exec(name)?.[1];
+    if (hex === undefined || !wanted.has(hex)) continue;
+    const size = (await stat(join(directory, name)).catch(() => undefined))?.size ?? 0;
+    sizes.set(hex, Math.max(size, sizes.get(hex) ?? 0));
+  }
+  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+}
+
+/** Removes the partial files of these blobs that nobody works on. */
+export async function dropPartials(
+  directory: string,
+  digests: Iterable<Digest>,
+  isBusy: (path: string) => boolean,
+): Promise<void> {
+  const unwanted = new Set([...digests].map(hexOf));
+  for (const name of await readdir(directory)) {
+    const [, hex, owner] = partialForm.exec(name) ?? [];
+    const path = join(directory, name);
+    if (hex === undefined || owner === undefined || !unwanted.has(hex) || isBusy(path)) continue;
+    if (owner !== ownOwner && (await isOwnerAlive(owner))) continue;
+    await rm(path, { force: true });
+  }
+}
+
 /** Whether a file name is that of a partial file, and whose. */
 export function ownerOfPartial(name: string): string | undefined {
   return partialForm.exec(name)?.[2];

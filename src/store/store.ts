@@ -15,7 +15,7 @@ import { createSingleFlight } from './flight.ts';
 import { createPublishLock } from './lock.ts';
 import { fileFacts, openMarks } from './mark.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
-import { hashFile, openPartial, ownerOfPartial } from './partial.ts';
+import { dropPartials, hashFile, openPartial, ownerOfPartial, partialBytes } from './partial.ts';
 import { blobData, blobDirectory, layersPath, revisionsPath, tagLink, tagsPath } from './path.ts';
 import { diskError, makeDirectory, placeFile, placeLinks } from './place.ts';
 import { createNameRemoval, type NameRemoval } from './removal.ts';
@@ -70,6 +70,10 @@ export interface Store extends TreeContent, NameRemoval {
   /** Lets a tag name a manifest that is there. Errors: ContentMissing. */
   tag(repository: string, tag: string, digest: Digest): Promise<void>;
   space(): Promise<StoreSpace>;
+  /** Bytes that have come already of blobs that are not whole. */
+  partialBytes(digests: Iterable<Digest>): Promise<number>;
+  /** Drops what has come of blobs that nobody wants any more, where nobody works on them. */
+  dropPartials(digests: Iterable<Digest>): Promise<void>;
   /** Removes temporary files of ended processes that are older than `ageMs` (facts, C20). Answers their number. */
   purgeStale(ageMs: number): Promise<number>;
   /** What may be removed (see CollectionOptions). Nothing is changed. */
@@ -317,6 +321,9 @@ export async function openStore(root: string): Promise<Store> {
         inodesFree: facts.ffree,
       };
     },
+
+    partialBytes: (digests) => partialBytes(partials, digests),
+    dropPartials: (digests) => dropPartials(partials, digests, (path) => busyPaths.has(path)),
 
     async purgeStale(ageMs) {
       const before = Date.now() - ageMs;

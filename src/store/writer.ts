@@ -18,6 +18,8 @@ export interface BlobWriter {
    * Errors: DiskFull, DigestMismatch (more bytes than the size); the partial file is then gone.
    */
   write(chunk: Uint8Array): Promise<void>;
+  /** Flushes to the disk what has come, and nothing more. Errors: DiskFull. */
+  settle(): Promise<void>;
   /**
    * Compares size and hash, then makes the blob visible, durably. Errors: DigestMismatch, DiskFull; the partial
    * file is then gone. Where `offset` was not 0 the kept bytes may be the bad ones: begin once more.
@@ -111,6 +113,13 @@ export function createBlobWriter(
         const written = writeAll(chunk);
         hash.update(chunk);
         await written;
+      }),
+
+    settle: () =>
+      failing(async () => {
+        if (!open) return;
+        await flush();
+        await handle.datasync();
       }),
 
     commit: () =>

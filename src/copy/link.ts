@@ -1,0 +1,66 @@
+import { faultPoint } from '../durable/fault.ts';
+import { SluiceError } from '../errors/error.ts';
+import type { Digest } from '../oci/digest.ts';
+import { withItem } from './item.ts';
+import type { CopyPlan, PlannedBlob } from './plan.ts';
+
+/** Blobs are linked this often while the copy goes on, so that other nodes can have them from here. */
+const linkEveryMs = 500;
+
+/** Links what has come, some at a time: each link costs flushes. */
+export function createLinker(plan: CopyPlan) {
+  const repositories = new Map<Digest, Set<string>>();
+  for (const item of plan.items) {
+    if (item.kind !== 'blob') continue;
+    repositories.set(item.digest, (repositories.get(item.digest) ?? new Set()).add(item.repository));
+  }
+  let waiting: Digest[] = [];
+  let linkedAt = performance.now();
+  async function finish(): Promise<void> {
+    const byRepository = new Map<string, Digest[]>();
+    for (const digest of waiting.splice(0)) {
+      for (const name of repositories.get(digest) ?? []) {
+        byRepository.set(name, [...(byRepository.get(name) ?? []), digest]);
+      }
+    }
+    waiting = [];
+    linkedAt = performance.now();
+    for (const [repository, digests] of byRepository) await plan.store.linkLayers(repository, digests);
+  }
+  return {
+    async arrived(blob: PlannedBlob): Promise<void> {
+      waiting.push(blob.digest);
+      if (performance.now() - linkedAt >= linkEveryMs) await finish();
+    },
+    finish,
+  };
+}
+
+/** Makes blobs, then manifests, then names visible: whoever sees a name finds all that stands below it. */
+export async function linkAndName(plan: CopyPlan, signal: AbortSignal): Promise<void> {
+  const { store, source, items } = plan;
+  const layers = new Map<string, Digest[]>();
+  for (const item of items) {
+    if (item.kind !== 'blob') continue;
+    layers.set(item.repository, [...(layers.get(item.repository) ?? []), item.digest]);
+  }
+  for (const [repository, digests] of layers) {
+    signal.throwIfAborted();
+    await store.linkLayers(repository, digests);
+  }
+  for (const item of items) {
+    if (item.kind !== 'manifest') continue;
+    signal.throwIfAborted();
+    await withItem(item, async () => {
+      const raw = await source.manifest(item.repository, item.digest);
+      if (raw === undefined) {
+        throw new SluiceError('ContentMissing', `there is no manifest ${item.digest} in ${source.label}`);
+      }
+      await store.putManifest(item.repository, raw, { sparse: true });
+    });
+    faultPoint('copy-manifest');
+  }
+  for (const item of items) {
+    for (const tag of item.tags) await store.tag(item.repository, tag, item.digest);
+  }
+}
