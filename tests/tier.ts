@@ -13,6 +13,7 @@ export type Need =
   | 'docker-registry'
   | 'go'
   | 'kubectl'
+  | 'mksquashfs'
   | 'podman'
   | 'root'
   | 'shared-data'

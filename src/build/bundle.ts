@@ -53,8 +53,10 @@ export interface BuildBundleOptions {
   readonly access?: RegistryAccess;
   /** Private key, PEM. */
   readonly privatePem: string;
-  /** A directory, or a file that ends in `.iso` or `.tar`. */
+  /** A directory, or a file that ends in `.iso`, `.squashfs` or `.tar`. */
   readonly out: string;
+  /** Most bytes of one file of the output: it becomes parts. */
+  readonly splitBytes?: number;
   readonly onProgress?: (progress: TransferProgress) => void;
 }
 
@@ -62,6 +64,8 @@ export interface BuiltBundle {
   /** Identity: the digest of the signed manifest. */
   readonly digest: Digest;
   readonly document: BundleDocument;
+  /** What was written; the first is the one to open. */
+  readonly files: readonly string[];
   /** What the reader should know, though it stops nothing. */
   readonly notes: readonly string[];
 }
@@ -83,7 +87,7 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     if (!options.images.has(name))
       throw new SluiceError('Usage', `a role is given for ${name}, but no source`);
   }
-  const output = await prepareOutput(options.out);
+  const output = await prepareOutput(options.out, options.splitBytes);
   const opener = createSourceOpener(output.scratch, options.access);
   try {
     const source = await opener.open(options.payload);
@@ -91,17 +95,18 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
     const composed = await composeBundle(document);
-    const store = await openStore(output.directory);
+    const directory = await output.begin(composed.digest);
+    const store = await openStore(directory);
     await refuseOtherContent(store, document.name, composed.digest);
     const plans = planned.map((each) => each.plan);
     await transferImages(store, plans, { onProgress: options.onProgress });
     const descriptor = await putBundle(store, composed);
     await signBundle(store, descriptor, options.privatePem);
     await store.tag(bundleRepository, document.name, descriptor.digest);
-    await writeDurable(join(output.directory, hintFile), formatHint({ bundles: await listBundles(store) }));
-    await removeStoreNotes(output.directory);
-    await output.finish();
-    return { digest: composed.digest, document, notes: notesOf(payload, document) };
+    await writeDurable(join(directory, hintFile), formatHint({ bundles: await listBundles(store) }));
+    await removeStoreNotes(directory);
+    const files = await output.finish();
+    return { digest: composed.digest, document, files, notes: notesOf(payload, document) };
   } finally {
     await opener.close();
     await output.close();

@@ -1,71 +1,121 @@
-import { randomBytes } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { fsyncDirectory } from '../durable/file.ts';
 import { SluiceError, systemCode } from '../errors/error.ts';
-import { hintFile, volumeLabel } from '../media/hint.ts';
-import { run } from '../process/run.ts';
-import { comparePaths, packTar, type TarEntry } from './tar.ts';
+import { hintFile } from '../media/hint.ts';
+import { listFileOf } from '../media/parts.ts';
+import { type Digest, hexOf } from '../oci/digest.ts';
+import { type ImageFormat, writeImage } from './image-file.ts';
+import { splitFile } from './split.ts';
 
-export type OutputFormat = 'directory' | 'iso' | 'tar';
+export type OutputFormat = 'directory' | ImageFormat;
 
-/** Writing an image of 100 GB to a slow disk takes hours. */
-const isoTimeoutMs = 24 * 60 * 60 * 1000;
+/** File of the archive that a directory gets where it is to be split. */
+const splitName = 'sluice.tar';
+/** Digits of a bundle's digest in the name of what is put together for it. */
+const digestLength = 12;
 
 /** Where a bundle is put together, and how it becomes what was asked for. */
 export interface BundleOutput {
   readonly format: OutputFormat;
-  /** The directory to write content to. */
-  readonly directory: string;
   /** A place beside it, with room for unpacked archives. */
   readonly scratch: string;
-  /** Turns the directory into the output. */
-  finish(): Promise<void>;
-  /** Removes what is only needed while building. */
+  /**
+   * The directory to write the content of this bundle to. One that an interrupted build of the very same bundle
+   * left is gone on with.
+   */
+  begin(bundle: Digest): Promise<string>;
+  /** Turns the directory into the output. Answers the files that were written, the first one to open. */
+  finish(): Promise<readonly string[]>;
+  /** Removes what is only needed while building. What an unfinished build has fetched stays, for the next one. */
   close(): Promise<void>;
 }
 
 /**
- * Prepares the output: `FILE.iso` and `FILE.tar` are put together beside the file, which appears under its name
- * when it is whole; anything else is a directory, new, empty, or media to add another bundle to.
+ * Prepares the output: `FILE.iso`, `FILE.squashfs` and `FILE.tar` are put together beside the file, which appears
+ * under its name when it is whole; anything else is a directory, new, empty, or media to add another bundle to.
  *
+ * @param splitBytes most bytes of one file: the output becomes parts (`FILE.iso.000`, …).
  * Errors: Conflict (there is something else already), NotFound (no directory for it), DiskFull.
  */
-export async function prepareOutput(path: string): Promise<BundleOutput> {
-  const format: OutputFormat = path.endsWith('.iso') ? 'iso' : path.endsWith('.tar') ? 'tar' : 'directory';
-  const temporary = `${path.replace(/\/+$/, '')}.${randomBytes(4).toString('hex')}.partial`;
-  const scratch = `${temporary}.scratch`;
-  const close = async () => {
-    await rm(scratch, { recursive: true, force: true });
-    if (format !== 'directory') await rm(temporary, { recursive: true, force: true });
-  };
-  if (format === 'directory') {
-    const isNew = await prepareDirectory(path);
-    const closeDirectory = async () => {
-      await close();
-      if (isNew) await rmdir(path).catch(() => {}); // Nothing was written to it: leave nothing behind.
-    };
-    return { format, directory: path, scratch, close: closeDirectory, finish: () => fsyncDirectory(path) };
+export async function prepareOutput(path: string, splitBytes?: number): Promise<BundleOutput> {
+  const format = formatOf(path);
+  if (format !== 'directory') return await prepareFile(path, format, splitBytes);
+  if (splitBytes === undefined) return await prepareMedia(path);
+  if (!(await isEmptyOrAbsent(path))) {
+    throw new SluiceError('Conflict', `the directory ${path} holds other files already`, {
+      next: 'Give a new or empty directory for the parts.',
+    });
   }
-  if ((await kindOf(path)) !== 'absent') throw new SluiceError('Conflict', `${path} exists already`);
-  if ((await kindOf(dirname(path))) !== 'directory')
-    throw new SluiceError('NotFound', `${dirname(path)} is not a directory`);
-  await mkdir(temporary);
-  const finish = async () => {
-    const image = `${temporary}.${format}`;
-    try {
-      if (format === 'iso') await writeIso(temporary, image);
-      else await writeTar(temporary, image);
-      await flush(image);
-      await rename(image, path);
-      await fsyncDirectory(dirname(path));
-    } finally {
-      await rm(image, { force: true });
-    }
+  await mkdir(path, { recursive: true });
+  return await prepareFile(join(path, splitName), 'tar', splitBytes);
+}
+
+function formatOf(path: string): OutputFormat {
+  for (const format of ['iso', 'squashfs', 'tar'] as const) if (path.endsWith(`.${format}`)) return format;
+  return 'directory';
+}
+
+async function prepareMedia(path: string): Promise<BundleOutput> {
+  const isNew = await prepareDirectory(path);
+  const scratch = `${path.replace(/\/+$/, '')}.scratch`;
+  return {
+    format: 'directory',
+    scratch,
+    begin: async () => path,
+    async finish() {
+      await fsyncDirectory(path);
+      return [path];
+    },
+    async close() {
+      await rm(scratch, { recursive: true, force: true });
+      if (isNew) await rmdir(path).catch(() => {}); // Nothing was written to it: leave nothing behind.
+    },
   };
-  return { format, directory: temporary, scratch, close, finish };
+}
+
+async function prepareFile(
+  path: string,
+  format: ImageFormat,
+  splitBytes: number | undefined,
+): Promise<BundleOutput> {
+  for (const each of [path, listFileOf(path)]) {
+    if ((await kindOf(each)) !== 'absent') throw new SluiceError('Conflict', `${each} exists already`);
+  }
+  const parent = dirname(path);
+  if ((await kindOf(parent)) !== 'directory')
+    throw new SluiceError('NotFound', `${parent} is not a directory`);
+  const scratch = `${path}.scratch`;
+  let directory: string | undefined;
+  return {
+    format,
+    scratch,
+    async begin(bundle) {
+      directory = `${path}.${hexOf(bundle).slice(0, digestLength)}.partial`;
+      await mkdir(directory, { recursive: true });
+      return directory;
+    },
+    async finish() {
+      if (directory === undefined) throw new Error('nothing was begun');
+      const image = `${directory}.${format}`;
+      let written: readonly string[];
+      try {
+        await writeImage(format, directory, image);
+        await flush(image);
+        written = splitBytes === undefined ? [path] : await splitFile(image, path, splitBytes);
+        if (splitBytes === undefined) await rename(image, path);
+        await fsyncDirectory(parent);
+      } finally {
+        await rm(image, { force: true });
+      }
+      await rm(directory, { recursive: true, force: true });
+      return written;
+    },
+    async close() {
+      await rm(scratch, { recursive: true, force: true });
+      if (directory !== undefined) await rmdir(directory).catch(() => {});
+    },
+  };
 }
 
 /** Answers whether the directory was made. */
@@ -78,12 +128,22 @@ async function prepareDirectory(path: string): Promise<boolean> {
   }
   const names = await readdir(path);
   // An interrupted build leaves `docker` without the hint; it is gone on with.
-  const isOurs =
-    names.includes(hintFile) || names.includes('docker') || names.every((name) => name === 'lost+found');
-  if (isOurs) return false;
+  if (names.includes(hintFile) || names.includes('docker') || names.every((name) => name === 'lost+found'))
+    return false;
   throw new SluiceError('Conflict', `the directory ${path} holds other files already`, {
     next: 'Give a new or empty directory, or one with bundles to add this one to.',
   });
+}
+
+async function isEmptyOrAbsent(path: string): Promise<boolean> {
+  const kind = await kindOf(path);
+  if (kind === 'absent') return true;
+  if (kind !== 'directory') return false;
+  // What an interrupted build of the same bundle left is gone on with.
+  const names = await readdir(path);
+  return names.every(
+    (name) => name === 'lost+found' || /^sluice\.tar\.(?:[0-9a-f]{12}\.partial|scratch)$/.test(name),
+  );
 }
 
 async function kindOf(path: string): Promise<'absent' | 'directory' | 'other'> {
@@ -92,57 +152,6 @@ async function kindOf(path: string): Promise<'absent' | 'directory' | 'other'> {
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return 'absent';
     throw error;
-  }
-}
-
-/** Rock Ridge keeps the long names, level 3 files beyond 4 GiB, -D the depth of the tree. */
-async function writeIso(directory: string, image: string): Promise<void> {
-  const args = [
-    '-as',
-    'mkisofs',
-    '-quiet',
-    '-iso-level',
-    '3',
-    '-R',
-    '-D',
-    '-V',
-    volumeLabel,
-    '-o',
-    image,
-    directory,
-  ];
-  const result = await run('xorriso', args, { timeoutMs: isoTimeoutMs }).catch((cause: unknown) => {
-    throw new SluiceError('NotFound', 'xorriso is not installed, which writes ISO images', {
-      cause,
-      next: 'Install it (apt-get install xorriso), or write a directory or a .tar.',
-    });
-  });
-  if (result.code === 0) return;
-  const said = result.stderr.trim().split('\n').slice(-3).join(' | ');
-  const full = /No space left|ENOSPC/i.test(said);
-  throw new SluiceError(full ? 'DiskFull' : 'CommandFailed', `xorriso could not write ${image}: ${said}`);
-}
-
-async function writeTar(directory: string, image: string): Promise<void> {
-  try {
-    await pipeline(packTar(treeEntries(directory, '')), createWriteStream(image));
-  } catch (error) {
-    if (systemCode(error) !== 'ENOSPC') throw error;
-    throw new SluiceError('DiskFull', `no space left to write ${image}`, { cause: error });
-  }
-}
-
-async function* treeEntries(directory: string, path: string): AsyncGenerator<TarEntry> {
-  const entries = await readdir(join(directory, path), { withFileTypes: true });
-  for (const entry of entries.sort((a, b) => comparePaths(a.name, b.name))) {
-    const inner = path === '' ? entry.name : `${path}/${entry.name}`;
-    if (entry.isDirectory()) {
-      yield { kind: 'directory', path: inner, mode: 0o755 };
-      yield* treeEntries(directory, inner);
-    } else {
-      const content = join(directory, inner);
-      yield { kind: 'file', path: inner, mode: 0o644, size: (await stat(content)).size, content };
-    }
   }
 }
 

@@ -54,7 +54,11 @@ function buildCommand(): Command {
     .option('--os-image <tag>', 'the image that nodes boot, where labels do not tell')
     .option('--payload-repository <repository>', 'repository by which clusters name the payload')
     .requiredOption('--key <file>', 'the private key to sign with')
-    .requiredOption('--out <path>', 'a directory, or a file that ends in .iso or .tar')
+    .requiredOption('--out <path>', 'a directory, or a file that ends in .iso, .squashfs or .tar')
+    .option(
+      '--split <size>',
+      'cut the output into parts of at most this size: 4095M for FAT, 4G for a data diode',
+    )
     .option(
       '--authfile <file>',
       'passwords of registries; default: those of podman login, skopeo login, docker login',
@@ -90,7 +94,7 @@ Examples:
 function inspectCommand(): Command {
   return new Command('inspect')
     .description('Show what bundles hold. Without --key their signatures are not looked at.')
-    .argument('<bundle>', 'a directory, ISO image or tar archive')
+    .argument('<bundle>', 'a directory, an .iso, .squashfs or .tar file, or a directory of its parts')
     .option('--key <file>', 'a public key to trust; repeatable', collect)
     .option(formatFlag, formatHelp)
     .addHelpText('after', '\nExample:\n  sluice bundle inspect /media/usb -o yaml')
@@ -100,7 +104,7 @@ function inspectCommand(): Command {
 function verifyCommand(): Command {
   return new Command('verify')
     .description('Verify signature and every byte of every bundle. Ends with 6 where something is wrong.')
-    .argument('<bundle>', 'a directory, ISO image or tar archive')
+    .argument('<bundle>', 'a directory, an .iso, .squashfs or .tar file, or a directory of its parts')
     .option(
       '--key <file>',
       `a public key to trust; repeatable; default: ${trustedKeysDirectory}/*.pub`,
@@ -128,6 +132,7 @@ interface BuildOptions extends RegistryOptions {
   osImage?: string;
   payloadRepository?: string;
   platform?: string[];
+  split?: string;
   key: string;
   out: string;
   output?: string;
@@ -153,6 +158,7 @@ async function build(options: BuildOptions): Promise<void> {
     out: options.out,
     access: registryAccess(options),
     ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
+    ...(options.split === undefined ? {} : { splitBytes: await readSplit(options.split) }),
     ...(options.osImage === undefined ? {} : { osImage: options.osImage }),
     ...(options.payloadRepository === undefined ? {} : { payloadRepository: options.payloadRepository }),
     onProgress: ({ bytesDone, bytesTotal }) => {
@@ -164,7 +170,12 @@ async function build(options: BuildOptions): Promise<void> {
     },
   });
   progress.end();
-  await showBuilt(built, options.out, format);
+  await showBuilt(built, built.files[0] ?? options.out, format);
+}
+
+async function readSplit(text: string): Promise<number> {
+  const { parseSplitSize } = await import('../build/split.ts');
+  return parseSplitSize(text);
 }
 
 async function readPlatforms(words: readonly string[]): Promise<readonly string[]> {
@@ -190,11 +201,13 @@ async function readRoles(words: readonly string[]): Promise<Map<string, BundleRo
 async function showBuilt(built: BuiltBundle, path: string, format: Format): Promise<void> {
   const { document, digest } = built;
   for (const each of built.notes) note(`note: ${each}`);
-  if (format === 'json' || format === 'yaml') return await printObject({ digest, path, document }, format);
+  if (format === 'json' || format === 'yaml')
+    return await printObject({ digest, path, files: built.files, document }, format);
   if (format === 'name') return print(document.name);
   const bytes = document.images.reduce((sum, image) => sum + image.closureBytes, 0);
   print(`${document.name} ${paint('green', 'built and signed')}: ${path}`);
   print(`  digest   ${digest}`);
+  if (built.files.length > 1) print(`  parts    ${built.files.length - 1}; keep them together with ${path}`);
   print(`  images   ${document.images.length}, ${humanBytes(bytes)} with what several of them share`);
   print(`  verify   sluice bundle verify ${path} --key <sluice.pub>`);
 }

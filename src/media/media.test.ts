@@ -49,7 +49,7 @@ test('what carries no content is refused by what it is', async () => {
   await writeFile(text, 'x'.repeat(50_000));
   await assert.rejects(openMedia(text), {
     code: 'MediaUnreadable',
-    message: /neither an ISO image nor a tar/,
+    message: /no ISO image, squashfs image or tar/,
   });
   await writeFile(text, '');
   await assert.rejects(openMedia(text), { code: 'MediaUnreadable' });

@@ -7,9 +7,12 @@ import { type Device, isMediaLoss, openDevice } from './device.ts';
 import { mediaDirectoryTree } from './directory.ts';
 import { type MediaHint, parseHint, readHintBytes } from './hint.ts';
 import { isIso, isoTree } from './iso.ts';
+import { findPartList, openParts } from './parts.ts';
+import { squashfsTree } from './squashfs.ts';
+import { isSquashfs } from './squashfs-volume.ts';
 import { isTar, tarTree } from './tar.ts';
 
-export type MediaFormat = 'directory' | 'iso' | 'tar';
+export type MediaFormat = 'directory' | 'iso' | 'squashfs' | 'tar';
 
 /** A disk, an image file or a directory that is open. What it holds is not verified. */
 export interface Media {
@@ -23,8 +26,8 @@ export interface Media {
 }
 
 /**
- * Opens a directory, an ISO image (file or block device) or a tar archive that carries content. Nothing is
- * mounted, and no privilege is needed beyond reading it.
+ * Opens a directory, an ISO or squashfs image (file or block device), a tar archive, or one of these in parts. Nothing
+ * is mounted, and no privilege is needed beyond reading it.
  *
  * Errors: NotFound, MediaUnreadable, MediaLost.
  */
@@ -50,8 +53,11 @@ export async function openMedia(path: string): Promise<Media> {
 
 /** Opens what stands at a path as a tree of files, by what it is. Errors: as `openMedia`. */
 export async function openTree(path: string): Promise<{ tree: Tree; format: MediaFormat }> {
-  if (await isDirectory(path)) return { tree: await mediaDirectoryTree(path), format: 'directory' };
-  const device = await openDevice(path);
+  const parts = await findPartList(path);
+  if (parts === undefined && (await isDirectory(path))) {
+    return { tree: await mediaDirectoryTree(path), format: 'directory' };
+  }
+  const device = parts === undefined ? await openDevice(path) : await openParts(parts);
   try {
     return await openImage(device);
   } catch (error) {
@@ -62,9 +68,10 @@ export async function openTree(path: string): Promise<{ tree: Tree; format: Medi
 
 async function openImage(device: Device): Promise<{ tree: Tree; format: MediaFormat }> {
   if (await isIso(device)) return { tree: await isoTree(device), format: 'iso' };
+  if (await isSquashfs(device)) return { tree: await squashfsTree(device), format: 'squashfs' };
   if (await isTar(device)) return { tree: await tarTree(device), format: 'tar' };
-  throw new SluiceError('MediaUnreadable', `${device.path} is neither an ISO image nor a tar archive`, {
-    next: 'Give a directory, an ISO image or a tar archive that bundle build has written, or mount the disk first.',
+  throw new SluiceError('MediaUnreadable', `${device.path} is no ISO image, squashfs image or tar archive`, {
+    next: 'Give what bundle build has written (a directory, an .iso, .squashfs or .tar file, or its parts), or mount the disk first.',
   });
 }
 

@@ -1,0 +1,134 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { SluiceError, systemCode } from '../errors/error.ts';
+import { type Device, openDevice } from './device.ts';
+
+// An image file in parts, for file systems that take no large files and for data diodes: `NAME.000`, `NAME.001`, …
+// and `NAME.parts`, which lists them as sha256sum does, so that `sha256sum -c NAME.parts` checks them anywhere. The
+// list is a hint as everything on media: the bundle inside is what is signed.
+
+/** Ending of the list of parts. */
+const listEnding = '.parts';
+export const partsMax = 1000;
+const listBytesMax = 256 * 1024;
+const lineForm = /^([0-9a-f]{64}) [ *]([^/]+\.(\d{3}))$/;
+
+export function listFileOf(path: string): string {
+  return `${path}${listEnding}`;
+}
+
+export function partName(path: string, index: number): string {
+  return `${path}.${String(index).padStart(3, '0')}`;
+}
+
+/** The text of a list of parts. */
+export function formatPartList(parts: readonly { name: string; sha256: string }[]): string {
+  return parts.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join('');
+}
+
+/**
+ * The list of parts that a path means: the list itself, one of the parts, the name of the whole, or the directory
+ * that holds nothing else to read. Undefined where it means none. Errors: MediaUnreadable (several in one directory).
+ */
+export async function findPartList(path: string): Promise<string | undefined> {
+  if (path.endsWith(listEnding)) return (await isFile(path)) ? path : undefined;
+  const whole = path.replace(/\.\d{3}$/, '');
+  if (whole !== path && (await isFile(listFileOf(whole)))) return listFileOf(whole);
+  const names = await readdir(path).catch((error: unknown): string[] | undefined =>
+    systemCode(error) === 'ENOENT' ? undefined : [],
+  );
+  if (names === undefined) return (await isFile(listFileOf(path))) ? listFileOf(path) : undefined;
+  if (names.includes('docker')) return undefined;
+  const lists = names.filter((name) => name.endsWith(listEnding));
+  if (lists.length > 1) {
+    throw new SluiceError('MediaUnreadable', `${path} holds the parts of several: ${lists.join(', ')}`, {
+      next: 'Name one of these lists.',
+    });
+  }
+  return lists[0] === undefined ? undefined : join(path, lists[0]);
+}
+
+/**
+ * The parts as one device. Every part but the last has the same size; one that is missing or cut is named.
+ * Errors: MediaUnreadable, MediaLost.
+ */
+export async function openParts(list: string): Promise<Device> {
+  const names = parsePartList(await readList(list), list);
+  const paths = names.map((name) => join(dirname(list), name));
+  const sizes = await Promise.all(paths.map((path, index) => sizeOfPart(path, index, names.length)));
+  const [partBytes = 0] = sizes;
+  for (const [index, size] of sizes.entries()) {
+    if (index === sizes.length - 1 ? size <= partBytes : size === partBytes) continue;
+    throw new SluiceError(
+      'MediaUnreadable',
+      `part ${index + 1} of ${sizes.length}, ${paths[index]}, was not copied whole: it has ${size} of ${partBytes} bytes`,
+    );
+  }
+  const devices: Device[] = [];
+  try {
+    for (const path of paths) devices.push(await openDevice(path));
+  } catch (error) {
+    await Promise.all(devices.map((each) => each.close()));
+    throw error;
+  }
+  return {
+    path: list,
+    size: sizes.reduce((sum, size) => sum + size, 0),
+    async read(offset, length) {
+      const pieces: Buffer[] = [];
+      for (let at = offset; at < offset + length; ) {
+        const index = Math.min(devices.length - 1, Math.floor(at / partBytes));
+        const within = at - index * partBytes;
+        const isLast = index === devices.length - 1;
+        const take = isLast ? offset + length - at : Math.min(offset + length - at, partBytes - within);
+        pieces.push(await (devices[index] as Device).read(within, take));
+        at += take;
+      }
+      return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+    },
+    async close() {
+      await Promise.all(devices.map((each) => each.close()));
+    },
+  };
+}
+
+/** Names of the parts in their order. Errors: MediaUnreadable. */
+export function parsePartList(text: string, where: string): string[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const names = lines.map((line, index) => {
+    const [, , name, number] = lineForm.exec(line.trimEnd()) ?? [];
+    if (name !== undefined && Number(number) === index) return name;
+    throw new SluiceError(
+      'MediaUnreadable',
+      `${where} is no list of parts: line ${index + 1} cannot be read`,
+    );
+  });
+  if (names.length > 0 && names.length <= partsMax) return names;
+  throw new SluiceError('MediaUnreadable', `${where} lists ${names.length} parts`);
+}
+
+async function readList(path: string): Promise<string> {
+  const { size } = await stat(path);
+  if (size > listBytesMax)
+    throw new SluiceError('MediaUnreadable', `${path} is no list of parts: it has ${size} bytes`);
+  return await readFile(path, 'utf8');
+}
+
+async function sizeOfPart(path: string, index: number, count: number): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error;
+    throw new SluiceError('MediaUnreadable', `part ${index + 1} of ${count} is missing: ${basename(path)}`, {
+      cause: error,
+      next: 'Bring all parts into one directory.',
+    });
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (facts) => facts.isFile(),
+    () => false,
+  );
+}
