@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
-import { isSluiceError, messageOf } from '../errors/error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
@@ -375,6 +375,8 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   return {
     wake,
     async setWindow(window) {
+      if (markerPath === '')
+        throw new SluiceError('Conflict', 'the agent has not read its configuration yet');
       if (window === undefined) await removeMarker(markerPath);
       else await writeMarker(markerPath, window);
       wake();

@@ -1,3 +1,7 @@
+import { existsSync } from 'node:fs';
+import type { Clock } from '../observe/clock.ts';
+import type { Bus } from './dbus/bus.ts';
+import type { Variant } from './dbus/wire.ts';
 import type { Hold } from './hold.ts';
 
 /** How far the clock may be from the API server's, milliseconds. */
@@ -26,4 +30,39 @@ export function clockHold(evidence: ClockEvidence): Hold | undefined {
     reason: 'ClockUntrusted',
     message: `the window counts time, and the clock is not to be trusted: ${why}`,
   };
+}
+
+/** systemd-timesyncd makes this file when it has set the clock (systemd-timesyncd.service(8)). */
+const timesyncFile = '/run/systemd/timesync/synchronized';
+/** The answer of timedated is asked for this often at most; it may have to be started first. Milliseconds. */
+const evidenceAgeMax = 60_000;
+
+/** Whether this host's clock is synchronised, by timesyncd's file or by timedated; undefined where nobody says. */
+export function createSyncMeter(bus: Bus, clock: Clock): () => Promise<boolean | undefined> {
+  let known: { readonly at: number; readonly synchronized: boolean | undefined } | undefined;
+  return async () => {
+    if (existsSync(timesyncFile)) return true;
+    const age = known === undefined ? Number.POSITIVE_INFINITY : clock.now() - known.at;
+    if (known === undefined || age < 0 || age > evidenceAgeMax) {
+      known = { at: clock.now(), synchronized: await askTimedated(bus) };
+    }
+    return known.synchronized;
+  };
+}
+
+async function askTimedated(bus: Bus): Promise<boolean | undefined> {
+  try {
+    const connection = await bus.connection();
+    const [answer] = await connection.call({
+      destination: 'org.freedesktop.timedate1',
+      path: '/org/freedesktop/timedate1',
+      interface: 'org.freedesktop.DBus.Properties',
+      member: 'Get',
+      signature: 'ss',
+      body: ['org.freedesktop.timedate1', 'NTPSynchronized'],
+    });
+    return (answer as Variant).value === true;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,6 @@
 import { messageOf } from '../errors/error.ts';
 import type { HttpClient } from '../http/client.ts';
+import type { Metrics } from './metrics.ts';
 
 /** The answer to a request for the slot, as the agent acts on it. */
 export type LockAnswer =
@@ -24,11 +25,20 @@ export interface LockRequest {
  * The client of the FleetLock protocol, strict: only an answer of exactly 200 is a grant, redirects are errors
  * (they are never followed), everything is bounded (cases B32, B34, B36).
  */
-export function createFleetLockClient(http: HttpClient): {
+export function createFleetLockClient(
+  http: HttpClient,
+  metrics?: Pick<Metrics, 'count'>,
+): {
   preReboot(request: LockRequest): Promise<LockAnswer>;
   steadyState(request: LockRequest): Promise<LockAnswer>;
 } {
   async function post(request: LockRequest, call: 'pre-reboot' | 'steady-state'): Promise<LockAnswer> {
+    metrics?.count('lockRequests');
+    const answer = await ask(request, call);
+    if (answer.kind === 'error') metrics?.count('lockErrors');
+    return answer;
+  }
+  async function ask(request: LockRequest, call: 'pre-reboot' | 'steady-state'): Promise<LockAnswer> {
     try {
       const response = await http.request({
         method: 'POST',

@@ -4,21 +4,18 @@ import { join } from 'node:path';
 import { names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
-import { createFinalizationAgent } from '../finalize/agent.ts';
-import { createFleetLockClient } from '../finalize/fleet-lock.ts';
-import { createMetrics } from '../finalize/metrics.ts';
-import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
-import { lockIdOf } from '../lock/identity.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { createRegistryClient } from '../oci/client.ts';
 import { readConfig } from '../oci/image.ts';
 import { parseReference } from '../oci/reference.ts';
+import { createNodeAgent } from './agent.ts';
 import { createContentManager } from './content.ts';
 import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
+import { createOsDriver, type OsDriverName } from './os-driver.ts';
 import { startPods } from './pods.ts';
 import { keepNode, type NodeInfo, registerNode } from './registration.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
@@ -36,6 +33,7 @@ export interface NodeOptions {
   readonly configDirectories: readonly string[];
   readonly workload: 'podman' | 'sandbox' | 'none';
   readonly containersDir: string;
+  readonly osDriver: OsDriverName;
   readonly bootId?: string;
   readonly agentVersion: string;
   readonly logger: Logger;
@@ -54,8 +52,6 @@ export async function runNode(options: NodeOptions): Promise<number> {
   };
   const machineId = (await readFile(join(options.dir, 'machine-id'), 'utf8')).trim();
   const bootId = options.bootId ?? (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
-  const osDir = join(options.dir, 'os');
-  await bootSimulated(osDir, bootId);
 
   const reboot = new AbortController();
   const signal = AbortSignal.any([options.signal, reboot.signal]);
@@ -82,7 +78,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     nodeName: name,
     address,
     kubeletPort: pods?.port,
-    nodeInfo: nodeInfo(machineId, bootId, options.agentVersion, pods?.runtime),
+    nodeInfo: nodeInfo(machineId, bootId, options, pods?.runtime),
     capacity: { cpu: String(cpus().length), memory: `${Math.floor(totalmem() / 1024)}Ki`, pods: '110' },
     logger,
     clock,
@@ -96,67 +92,73 @@ export async function runNode(options: NodeOptions): Promise<number> {
     signal,
     clock,
   });
-  const lockHttp = createHttpClient();
   const registryHttp = createHttpClient({ ca: tls.ca, cert: tls.cert, key: tls.key });
-  const registry = createRegistryClient({
-    baseUrl: `https://${address}:${registryPort}`,
-    http: registryHttp,
+  const registryHost = `${address}:${registryPort}`;
+  const registry = createRegistryClient({ baseUrl: `https://${registryHost}`, http: registryHttp });
+  const driver = await createOsDriver(options.osDriver, {
+    osDir: join(options.dir, 'os'),
+    bootId,
+    reboot: () => reboot.abort(),
+    pullFrom: registryHost,
+    // The image is asked for by digest from this node's own registry, as a real driver would pull it.
+    pull: async (image) => {
+      const { repository, digest } = parseReference(image);
+      if (digest === undefined) throw new SluiceError('InputInvalid', `${image} is not named by digest`);
+      const { labels } = await readConfig(registry, repository, digest);
+      const version = labels['org.opencontainers.image.version'];
+      return version === undefined ? {} : { version };
+    },
   });
-  const agent = createFinalizationAgent({
-    stateFile: join(dirs.state, 'finalize.json'),
+  const finalization = createNodeAgent({
+    driver,
+    stateDir: dirs.state,
+    runDir: dirs.run,
+    machineId,
+    bootId,
     configDirectories: options.configDirectories,
-    bootID: bootId,
-    lockId: lockIdOf(machineId),
-    driver: simulatedDriver({
-      dir: osDir,
-      reboot: () => reboot.abort(),
-      // The image is asked for by digest from this node's own registry, as a real driver would pull it.
-      pull: async (image) => {
-        const { repository, digest } = parseReference(image);
-        if (digest === undefined) throw new SluiceError('InputInvalid', `${image} is not named by digest`);
-        const { labels } = await readConfig(registry, repository, digest);
-        const version = labels['org.opencontainers.image.version'];
-        return version === undefined ? {} : { version };
-      },
-    }),
-    lockClient: createFleetLockClient(lockHttp),
-    // The simulated reboot ends no host, so the host's inhibitors and users are not asked.
-    clockEvidence: createSkewMeter(registryHttp, client.server, clock),
     desired: () => desiredOf(updates.get(name) as NodeUpdate | undefined),
     report: createReporter(client, name, options.agentVersion, clock),
-    markerOwnerUid: process.getuid?.() ?? 0,
-    metrics: createMetrics(clock.now()),
+    skew: createSkewMeter(registryHttp, client.server, clock),
     clock,
-    random: Math.random,
     logger: logger.child({ part: 'finalize' }),
     signal,
   });
   updates.onChange((change) => {
     // Its own reports change the object too; only what is asked of the node is news.
     const before = change.type === 'updated' ? change.previous.metadata.generation : undefined;
-    if (before !== change.object.metadata.generation) agent.wake();
+    if (before !== change.object.metadata.generation) finalization.agent.wake();
   });
   updates.start();
-  const socket = await serveNodeSocket(nodeSocketPath(dirs.run), content.routes, logger);
+  const socket = await serveNodeSocket(
+    nodeSocketPath(dirs.run),
+    { ...content.routes, ...finalization.routes },
+    logger,
+  );
   try {
-    await Promise.all([content.run(), agent.run(), keepNode(registration), pods?.run()]);
+    await Promise.all([content.run(), finalization.run(), keepNode(registration), pods?.run()]);
   } finally {
     await socket.close();
     await pods?.end();
-    await Promise.all([lockHttp.close(), registryHttp.close(), client.close()]);
+    await Promise.all([registryHttp.close(), client.close()]);
   }
   return reboot.signal.aborted ? rebootExitCode : 0;
 }
 
-function nodeInfo(machineID: string, bootID: string, version: string, runtime = 'none'): NodeInfo {
+function nodeInfo(
+  machineID: string,
+  bootID: string,
+  { agentVersion, osDriver }: NodeOptions,
+  runtime = 'none',
+): NodeInfo {
+  const simulated = osDriver === 'simulated' ? ', simulated node' : '';
   return {
     machineID,
     systemUUID: machineID,
     bootID,
     kernelVersion: kernelRelease(),
-    osImage: `${type()} (${hostname()}, simulated node)`,
+    osImage: `${type()} (${hostname()}${simulated})`,
     containerRuntimeVersion: runtime,
-    kubeletVersion: `v${version}-sluice`,
+    kubeletVersion: `v${agentVersion}-sluice`,
     kubeProxyVersion: '',
     operatingSystem: 'linux',
     architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',

@@ -1,0 +1,34 @@
+import { note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+
+/** `sluice node config`: what is in force, where it was said, and what has no effect. */
+export async function config(options: {
+  readonly configDir?: string[];
+  readonly output?: string;
+}): Promise<void> {
+  const format = parseFormat(options.output);
+  const { configDirectories, loadConfig } = await import('../finalize/config-files.ts');
+  const directories = options.configDir ?? configDirectories;
+  const loaded = await loadConfig(directories);
+  if (format === 'json' || format === 'yaml') await printObject({ directories, ...loaded }, format);
+  else {
+    const { config: rule, values } = loaded;
+    print(
+      `${paint('bold', 'strategy')}  ${rule.strategies.join(' and ')}${rule.enabled ? '' : ' (updates are disabled)'}, mode ${rule.mode}`,
+    );
+    printTable(
+      ['KEY', 'VALUE', 'FROM'],
+      values.map(({ key, value, path, line }) => [
+        key,
+        JSON.stringify(value),
+        line === 0 ? path : `${path}:${line}`,
+      ]),
+    );
+    if (values.length === 0) print('no file sets anything: every value is the default');
+    for (const warning of loaded.warnings) note(`warning: ${warning}`);
+    for (const problem of loaded.problems) note(`error: ${problem}`);
+  }
+  if (loaded.problems.length > 0) {
+    note('nothing is finalized until this is mended');
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,75 @@
+import { SluiceError } from '../errors/error.ts';
+import type { OsDriverName } from '../node/os-driver.ts';
+import { type ConnectOptions, connect } from './connect.ts';
+
+interface RunOptions extends ConnectOptions {
+  readonly local?: boolean;
+  readonly name?: string;
+  readonly dir?: string;
+  readonly runDir?: string;
+  readonly address?: string;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly trustedKeys?: string;
+  readonly configDir?: string[];
+  readonly workload: 'podman' | 'sandbox' | 'none';
+  readonly containers?: string;
+  readonly osDriver?: OsDriverName;
+  readonly bootId?: string;
+}
+
+/** `sluice node run`. */
+export async function runAgent(options: RunOptions): Promise<void> {
+  if (options.local === true) return await runAlone(options);
+  const { runNode } = await import('../node/run.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { followParent, terminationSignal } = await import('../process/parent.ts');
+  const { programVersion } = await import('./version.ts');
+  const [name, dir, address] = [need(options, 'name'), need(options, 'dir'), need(options, 'address')];
+  const tlsFiles = { ca: need(options, 'ca'), cert: need(options, 'cert'), key: need(options, 'key') };
+  followParent();
+  const client = await connect(options);
+  process.exitCode = await runNode({
+    client,
+    name,
+    dir,
+    address,
+    tlsFiles,
+    ...(options.trustedKeys === undefined ? {} : { trustedKeysDir: options.trustedKeys }),
+    configDirectories: options.configDir ?? [],
+    workload: options.workload,
+    containersDir: options.containers ?? `${dir}/containers`,
+    osDriver: options.osDriver ?? 'simulated',
+    ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
+    agentVersion: programVersion(),
+    logger: createLogger('node').child({ node: name }),
+    signal: terminationSignal(),
+  });
+}
+
+function need(options: RunOptions, name: 'name' | 'dir' | 'address' | 'ca' | 'cert' | 'key'): string {
+  const value = options[name];
+  if (value === undefined) {
+    throw new SluiceError('Usage', `--${name} is missing`, {
+      next: 'A node of a cluster needs --name, --dir, --address, --ca, --cert and --key; a host alone needs --local.',
+    });
+  }
+  return value;
+}
+
+async function runAlone(options: RunOptions): Promise<void> {
+  const { runLocalNode } = await import('../node/local.ts');
+  const { configDirectories } = await import('../finalize/config-files.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { terminationSignal } = await import('../process/parent.ts');
+  process.exitCode = await runLocalNode({
+    dir: options.dir ?? '/var/lib/sluice',
+    run: options.runDir ?? '/run/sluice',
+    configDirectories: options.configDir ?? configDirectories,
+    osDriver: options.osDriver ?? 'auto',
+    ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
+    logger: createLogger('node'),
+    signal: terminationSignal(),
+  });
+}

@@ -1,0 +1,23 @@
+import { rmSync } from 'node:fs';
+import { chmod, mkdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+
+/**
+ * Writes the metrics to whoever connects, then ends: a plain dump without HTTP, as zincati's promsock, which
+ * local_exporter and socat read. Everybody on the host may.
+ */
+export async function serveMetrics(path: string, render: () => string): Promise<{ close(): Promise<void> }> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  rmSync(path, { force: true });
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.end(render());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  await chmod(path, 0o666);
+  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
+}

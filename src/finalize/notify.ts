@@ -1,0 +1,72 @@
+import { messageOf } from '../errors/error.ts';
+import type { Logger } from '../observe/log.ts';
+import { run } from '../process/run.ts';
+import type { AgentReport } from './report.ts';
+
+/** Tells the service manager how the agent stands, by `systemd-notify`; does nothing where none asks (NOTIFY_SOCKET). */
+export interface Notifier {
+  ready(): Promise<void>;
+  status(text: string): Promise<void>;
+  alive(): Promise<void>;
+  /** How often `alive` must be called at least, milliseconds; undefined where no watchdog is set. */
+  readonly aliveMs?: number;
+}
+
+export function createNotifier(logger: Logger, environment: NodeJS.ProcessEnv = process.env): Notifier {
+  const asked = environment.NOTIFY_SOCKET !== undefined;
+  let said = '';
+  async function send(...words: string[]): Promise<void> {
+    if (!asked) return;
+    try {
+      const { code, stderr } = await run('systemd-notify', words, { timeoutMs: 10_000 });
+      if (code !== 0) logger.warn({ error: stderr.trim() }, 'the service manager was not told');
+    } catch (error) {
+      logger.warn({ error: messageOf(error) }, 'the service manager was not told');
+    }
+  }
+  const watchdog = Number(environment.WATCHDOG_USEC);
+  return {
+    ready: () => send('--ready', '--status=initialization complete'),
+    async status(text) {
+      if (text === said) return;
+      said = text;
+      await send(`--status=${text}`);
+    },
+    alive: () => send('WATCHDOG=1'),
+    ...(asked && watchdog > 0 ? { aliveMs: watchdog / 1000 / 3 } : {}),
+  };
+}
+
+/** The line that `systemctl status` shows; where zincati has words for it, they are zincati's (facts 1.3). Pure. */
+export function statusText(report: AgentReport, checkedAt: number): string {
+  const version = report.os.staged?.version ?? report.os.staged?.digest ?? '';
+  const reasons = report.holds.map(({ reason }) => reason);
+  switch (report.state) {
+    case 'Idle':
+      return checkedAt === 0
+        ? 'initialization complete, auto-updates logic enabled'
+        : `periodically polling for updates (last checked ${day(checkedAt)})`;
+    case 'Staging':
+      return 'trying to stage an update';
+    case 'Finalizing':
+      return `update applied, waiting for reboot: ${version}`;
+    case 'WaitingForSlot':
+      return `update staged: ${version}; reboot pending due to update strategy`;
+    case 'Held':
+      if (reasons.includes('Disabled'))
+        return 'initialization complete, auto-updates logic disabled by configuration';
+      if (report.holds.every(({ gate }) => gate === 'users')) {
+        return `update staged: ${version}; reboot delayed due to active user sessions`;
+      }
+      if (report.holds.every(({ gate }) => gate === 'periodic' || gate === 'marker_file')) {
+        return `update staged: ${version}; reboot pending due to update strategy`;
+      }
+      return `update staged: ${version}; reboot held: ${reasons.join(', ')}`;
+  }
+}
+
+/** `Sun 2026-11-29 20:02:38 UTC`. */
+function day(at: number): string {
+  const text = new Date(at).toISOString();
+  return `${new Date(at).toUTCString().slice(0, 3)} ${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
+}

@@ -1,0 +1,199 @@
+import { SluiceError } from '../errors/error.ts';
+import { type Digest, parseDigest } from '../oci/digest.ts';
+import { parseReference } from '../oci/reference.ts';
+import { type RunResult, run } from '../process/run.ts';
+import type { OsDeployment, OsDriver, OsStatus } from './driver.ts';
+
+/** Downloading a system takes as long as it takes; this only ends what hangs. Milliseconds. */
+const stageMs = 4 * 3600_000;
+const commandMs = 120_000;
+const statusBytesMax = 8 * 1024 * 1024;
+/** Of deployments that are no images; the checksum of a commit stands where an image's digest would. */
+const commitImage = 'ostree';
+
+/**
+ * The `rpm-ostree` command (facts 1.7). What it stages is locked: only `finalize-deployment` with the expected
+ * checksum, or for an image its digest, unlocks it and reboots.
+ *
+ * @param options.pullFrom the host that images are asked of: this node's own registry.
+ */
+export function rpmOstreeDriver(options: {
+  readonly command?: string;
+  readonly pullFrom?: string;
+}): OsDriver {
+  const command = options.command ?? 'rpm-ostree';
+  let registered = false;
+  const call = (args: readonly string[], timeoutMs = commandMs) =>
+    run(command, args, {
+      env: { ...process.env, RPMOSTREE_CLIENT_ID: 'sluice', LC_ALL: 'C' },
+      timeoutMs,
+      outputBytesMax: statusBytesMax,
+    });
+  async function status(): Promise<OsStatus> {
+    const result = await call(['status', '--json']);
+    if (result.code !== 0) throw failed('status', result);
+    return parseRpmOstreeStatus(result.stdout);
+  }
+  async function register(): Promise<void> {
+    if (registered) return;
+    const result = await call(['deploy', '', '--register-driver=Sluice']);
+    if (result.code !== 0) throw failed('deploy --register-driver', result);
+    registered = true;
+  }
+  return {
+    name: 'rpm-ostree',
+    rebootsHost: true,
+    status,
+    async stage(image, digest, { allowDowngrade = false } = {}) {
+      await register();
+      const { booted } = await status();
+      const args = stageArguments(image, digest, booted, options.pullFrom);
+      const result = await call([...args, ...(allowDowngrade ? [] : ['--disallow-downgrade'])], stageMs);
+      if (result.code !== 0) throw failed(args[0] ?? '', result);
+    },
+    async finalize(digest) {
+      const { staged } = await status();
+      if (staged?.digest !== digest) {
+        throw new SluiceError(
+          'Conflict',
+          `expected ${digest} to be staged, but found ${staged?.digest ?? 'nothing'}`,
+        );
+      }
+      const expected = staged.image.startsWith(`${commitImage}@`) ? digest.slice('sha256:'.length) : digest;
+      let result = await call(['finalize-deployment', expected]);
+      // Unlocked by an order whose reboot never came (case B50): the checksum is still compared.
+      if (result.code !== 0 && /already unlocked/i.test(result.stderr)) {
+        result = await call(['finalize-deployment', '--allow-unlocked', expected]);
+      }
+      if (result.code !== 0) throw failed('finalize-deployment', result);
+    },
+  };
+}
+
+/** What is said to `rpm-ostree` to stage an image or a commit. Pure. */
+export function stageArguments(
+  image: string,
+  digest: Digest,
+  booted: OsDeployment | undefined,
+  pullFrom?: string,
+): string[] {
+  if (image.startsWith(`${commitImage}@`)) {
+    return [
+      'deploy',
+      '--lock-finalization',
+      '--skip-branch-check',
+      `revision=${digest.slice('sha256:'.length)}`,
+    ];
+  }
+  const { host, repository } = parseReference(image);
+  const origin = `${pullFrom ?? host}/${repository}`;
+  if (booted?.image.split('@')[0] === origin) return ['deploy', '--lock-finalization', digest];
+  return ['rebase', '--lock-finalization', `ostree-unverified-registry:${origin}@${digest}`];
+}
+
+/** A refusal in words that the program writes, as an error that says whether to try again (cases B56, B64). */
+function failed(what: string, { code, signal, stderr, stdout, timedOut }: RunResult): SluiceError {
+  const said = (stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' | ').slice(0, 500);
+  const message = `rpm-ostree ${what}: ${timedOut ? 'took too long' : said || `ended with ${code ?? signal}`}`;
+  if (/inhibitor|[Tt]ransaction in progress|AccessDenied/.test(said))
+    return new SluiceError('Blocked', message);
+  if (/[Uu]pdates and deployments are driven by|update driver/.test(said))
+    return new SluiceError('Blocked', message);
+  if (/Expected staged base checksum|not staged|No deployments found|wrong osname/i.test(said)) {
+    return new SluiceError('Conflict', message);
+  }
+  return new SluiceError('CommandFailed', message);
+}
+
+interface RawDeployment {
+  readonly booted?: unknown;
+  readonly staged?: unknown;
+  readonly checksum?: unknown;
+  readonly 'base-checksum'?: unknown;
+  readonly version?: unknown;
+  readonly 'container-image-reference'?: unknown;
+  readonly 'container-image-reference-digest'?: unknown;
+  readonly 'base-commit-meta'?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reads `rpm-ostree status --json`. Only the booted deployment must be understood; of others that are not, nothing is
+ * said (case B68). Errors: InputInvalid.
+ */
+export function parseRpmOstreeStatus(text: string): OsStatus {
+  let deployments: unknown;
+  try {
+    deployments = (JSON.parse(text) as { deployments?: unknown }).deployments;
+  } catch (error) {
+    throw new SluiceError('InputInvalid', 'rpm-ostree status is not JSON', { cause: error });
+  }
+  if (!Array.isArray(deployments))
+    throw new SluiceError('InputInvalid', 'rpm-ostree status lists no deployments');
+  let booted: OsDeployment | undefined;
+  let staged: OsDeployment | undefined;
+  let stream: string | undefined;
+  const others: OsDeployment[] = [];
+  for (const raw of deployments as (RawDeployment | null)[]) {
+    if (raw === null || typeof raw !== 'object') continue;
+    const deployment = deploymentOf(raw);
+    if (raw.booted === true) {
+      if (deployment === undefined) {
+        throw new SluiceError('InputInvalid', 'rpm-ostree status: the booted deployment has no checksum');
+      }
+      booted = deployment;
+      stream = streamOf(raw);
+    } else if (deployment !== undefined) {
+      if (raw.staged === true) staged = deployment;
+      else others.push(deployment);
+    }
+  }
+  if (booted === undefined) throw new SluiceError('InputInvalid', 'rpm-ostree status: nothing is booted');
+  return {
+    booted,
+    ...(staged === undefined ? {} : { staged }),
+    others,
+    ...(stream === undefined ? {} : { stream }),
+  };
+}
+
+function deploymentOf(raw: RawDeployment): OsDeployment | undefined {
+  const version = typeof raw.version === 'string' ? { version: raw.version } : {};
+  const reference = raw['container-image-reference'];
+  const digest = raw['container-image-reference-digest'];
+  try {
+    if (typeof reference === 'string' && typeof digest === 'string') {
+      return { image: `${imageName(reference)}@${digest}`, digest: parseDigest(digest), ...version };
+    }
+    const checksum = raw['base-checksum'] ?? raw.checksum;
+    const commit = parseDigest(`sha256:${String(checksum)}`);
+    return { image: `${commitImage}@${commit}`, digest: commit, ...version };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `ostree-image-signed:docker://host/repo:tag`, `ostree-unverified-registry:host/repo@…`: the image alone. */
+function imageName(reference: string): string {
+  const name = reference.replace(/^ostree-[a-z-]+:/, '').replace(/^(registry:|docker:\/\/)/, '');
+  return (name.split('@')[0] ?? name).replace(/:[\w][\w.-]{0,127}$/, '');
+}
+
+function streamOf(raw: RawDeployment): string | undefined {
+  const meta = raw['base-commit-meta'] ?? {};
+  const direct = meta['fedora-coreos.stream'];
+  if (typeof direct === 'string') return direct;
+  for (const key of ['ostree.container.image-config', 'ostree.manifest']) {
+    try {
+      const document = JSON.parse(String(meta[key])) as {
+        config?: { Labels?: Record<string, string> };
+        annotations?: Record<string, string>;
+      };
+      const found =
+        document.config?.Labels?.['com.coreos.stream'] ?? document.annotations?.['fedora-coreos.stream'];
+      if (typeof found === 'string') return found;
+    } catch {
+      // Not there, or nothing that we know.
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { messageOf } from '../errors/error.ts';
+import type { HttpClient } from '../http/client.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Desired } from './agent.ts';
+import { askGraph, type GraphAnswer } from './cincinnati.ts';
+import type { FinalizeConfig } from './config.ts';
+import type { OsDriver } from './driver.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface UpdateSource {
+  desired(): Desired;
+  /** Why the booted release leads nowhere any more, where the graph says so. */
+  deadend(): string | undefined;
+  /** Unix milliseconds of the last answer; 0 before the first. */
+  checkedAt(): number;
+  run(): Promise<void>;
+}
+
+/**
+ * Where a host without a cluster learns what it should boot: it asks a Cincinnati server at zincati's interval. An
+ * answer that cannot be had changes nothing; a newer release replaces one that is staged and waits (zincati#928).
+ */
+export function createUpdateSource(options: {
+  readonly http: HttpClient;
+  readonly driver: OsDriver;
+  readonly nodeUuid: string;
+  /** The configuration in force; undefined before it was read. */
+  readonly config: () => FinalizeConfig | undefined;
+  readonly changed: () => void;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}): UpdateSource {
+  const { clock, logger, metrics, signal } = options;
+  let answer: GraphAnswer = {};
+  let checkedAt = 0;
+
+  async function check(config: FinalizeConfig): Promise<void> {
+    metrics.count('updateChecks');
+    const { identity } = config;
+    const platform = await platformOf();
+    const os = await options.driver.status();
+    const found = await askGraph(
+      options.http,
+      config.cincinnati.baseUrl,
+      {
+        basearch: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
+        ...(identity.stream === undefined ? {} : { stream: identity.stream }),
+        group: identity.group,
+        nodeUuid: identity.nodeUuid ?? options.nodeUuid,
+        ...(platform === undefined ? {} : { platform }),
+        ...(identity.rolloutWariness === undefined ? {} : { wariness: identity.rolloutWariness }),
+      },
+      os,
+      config.allowDowngrade,
+    );
+    checkedAt = clock.now();
+    const news = found.update?.digest !== answer.update?.digest;
+    answer = found;
+    if (found.deadend !== undefined)
+      logger.warn({ reason: found.deadend }, 'the booted release is a dead end');
+    if (news) {
+      logger.info({ version: found.update?.version }, 'the update graph names another release');
+      options.changed();
+    }
+  }
+
+  return {
+    desired: () =>
+      answer.update === undefined ? {} : { image: answer.update.image, digest: answer.update.digest },
+    deadend: () => answer.deadend,
+    checkedAt: () => checkedAt,
+    async run() {
+      while (!signal.aborted) {
+        const config = options.config();
+        if (config !== undefined && asks(config)) {
+          await check(config).catch((error) => {
+            metrics.count('updateCheckErrors');
+            logger.warn({ error: messageOf(error) }, 'the update graph could not be asked');
+          });
+        } else if (answer.update !== undefined) {
+          answer = {};
+          options.changed();
+        }
+        const intervalMs = config?.steadyIntervalMs ?? 1_000;
+        // Hosts that were started together do not ask together.
+        await clock.sleep(intervalMs * (1 + options.random() / 10), signal);
+      }
+    },
+  };
+}
+
+function asks({ enabled, mode, cincinnati }: FinalizeConfig): boolean {
+  return enabled && mode !== 'finalize-only' && cincinnati.baseUrl !== '';
+}
+
+/** Ignition's word for where the machine runs, on the kernel's command line. */
+async function platformOf(): Promise<string | undefined> {
+  try {
+    return /(?:^|\s)ignition\.platform\.id=(\S+)/.exec(await readFile('/proc/cmdline', 'utf8'))?.[1];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { createNodeAgent } from './agent.ts';
+import { createOsDriver, type OsDriverName } from './os-driver.ts';
+import { rebootExitCode } from './run.ts';
+import { nodeSocketPath, serveNodeSocket } from './socket.ts';
+
+export interface LocalNodeOptions {
+  /** Where state is kept; `run` holds the sockets. */
+  readonly dir: string;
+  readonly run: string;
+  readonly configDirectories: readonly string[];
+  readonly osDriver: OsDriverName;
+  readonly bootId?: string;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Runs the agent of a host by its configuration alone: no API, no store, no Pods. Resolves to its exit code. */
+export async function runLocalNode(options: LocalNodeOptions): Promise<number> {
+  const reboot = new AbortController();
+  const signal = AbortSignal.any([options.signal, reboot.signal]);
+  const machineIdFile = [join(options.dir, 'machine-id'), '/etc/machine-id'].find((path) => existsSync(path));
+  const machineId = (await readFile(machineIdFile ?? '/etc/machine-id', 'utf8')).trim();
+  const bootId = options.bootId ?? (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  await mkdir(options.dir, { recursive: true, mode: 0o755 });
+  const driver = await createOsDriver(options.osDriver, {
+    osDir: join(options.dir, 'os'),
+    bootId,
+    reboot: () => reboot.abort(),
+    pull: async () => ({}),
+  });
+  const node = createNodeAgent({
+    driver,
+    stateDir: join(options.dir, 'state'),
+    runDir: options.run,
+    machineId,
+    bootId,
+    configDirectories: options.configDirectories,
+    clock: systemClock,
+    logger: options.logger,
+    signal,
+  });
+  const socket = await serveNodeSocket(nodeSocketPath(options.run), node.routes, options.logger);
+  try {
+    await node.run();
+  } finally {
+    await socket.close();
+  }
+  return reboot.signal.aborted ? rebootExitCode : 0;
+}

@@ -1,0 +1,56 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { SluiceError } from '../errors/error.ts';
+import { bootcDriver } from '../finalize/bootc.ts';
+import type { OsDriver } from '../finalize/driver.ts';
+import { rpmOstreeDriver } from '../finalize/rpm-ostree.ts';
+import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
+
+export const osDriverNames = ['auto', 'rpm-ostree', 'bootc', 'simulated'] as const;
+export type OsDriverName = (typeof osDriverNames)[number];
+
+export interface OsDriverOptions {
+  /** Where the simulated driver keeps its system. */
+  readonly osDir: string;
+  readonly bootId: string;
+  readonly reboot: () => void;
+  readonly pull: (image: string) => Promise<{ version?: string }>;
+  /** The host that real drivers ask for images: the node's own registry. */
+  readonly pullFrom?: string;
+}
+
+/** The driver by its name; `auto` is what this host was booted by. Errors: NotFound. */
+export async function createOsDriver(name: OsDriverName, options: OsDriverOptions): Promise<OsDriver> {
+  const from = options.pullFrom === undefined ? {} : { pullFrom: options.pullFrom };
+  switch (name === 'auto' ? bootedBy() : name) {
+    case 'rpm-ostree':
+      return rpmOstreeDriver(from);
+    case 'bootc':
+      return bootcDriver(from);
+    default:
+      await bootSimulated(options.osDir, options.bootId);
+      return simulatedDriver({ dir: options.osDir, pull: options.pull, reboot: options.reboot });
+  }
+}
+
+/** Both commands can be there; rpm-ostree then knows more of what is staged. */
+function bootedBy(): 'rpm-ostree' | 'bootc' {
+  if (existsSync('/run/ostree-booted')) {
+    if (onPath('rpm-ostree')) return 'rpm-ostree';
+    if (onPath('bootc')) return 'bootc';
+  }
+  throw new SluiceError('NotFound', 'this host was not booted by rpm-ostree or bootc', {
+    next: 'Name the driver: --os-driver rpm-ostree, bootc, or simulated for a rehearsal.',
+  });
+}
+
+function onPath(program: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
