@@ -691,6 +691,8 @@ export interface UpdatePreflightStatus {
   target?: UpdatePreflightStatusTarget;
   /** What the cluster had when it was looked at. */
   source?: UpdatePreflightStatusSource;
+  /** What tells the set of checks that was run from every other; another set makes the report old. */
+  checkSet?: string;
   /**
    * Passed: nothing stands against the update that was not accepted. Blocked: a finding does. Incomplete:
    * something could not be found out, which counts as no. Running: not done yet. Superseded: spec or the

@@ -53,12 +53,11 @@ const blocked = object({
       since: finishedAt,
     },
     {
-      name: 'NoCheck-ingress',
-      component: 'ingress',
+      name: 'NoCheck',
+      component: 'release',
       result: 'Skipped',
-      severity: 'info',
       reason: 'NoCheck',
-      message: 'ships none',
+      message: '1 component ships no check: ingress',
     },
   ],
 });
@@ -87,11 +86,11 @@ test('each row names the culprit, since when, and in whose words', () => {
 test('the next step is told, with the words to type; what was not checked is counted, and listed when asked', () => {
   const view = reportView(blocked, now);
   assert.deepEqual(view.next, [
-    '1 component ships no check (-o wide lists them).',
+    '1 component ships no check (-o wide names them).',
     'DualStackIncompatible: Choose one family.',
     'Then look again, or accept what you know to be harmless: --accept DualStackIncompatible',
   ]);
-  assert.equal(reportView(blocked, now, { wide: true }).rows.at(-1)?.[0], 'NoCheck-ingress');
+  assert.equal(reportView(blocked, now, { wide: true }).rows.at(-1)?.[0], 'NoCheck');
 });
 
 test('who refuses: risks and errors that block, accepted ones not', () => {

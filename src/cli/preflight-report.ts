@@ -30,7 +30,7 @@ export function reportView(
   const { status } = object;
   const checks = status?.checks ?? [];
   const shown = options.wide === true ? checks : checks.filter((row) => row.reason !== 'NoCheck');
-  const hidden = checks.length - shown.length;
+  const hidden = checks.find((row) => row.reason === 'NoCheck' && options.wide !== true)?.message;
   return {
     heading: headingOf(object, now),
     verdict: verdictOf(object),
@@ -152,12 +152,9 @@ function summaryOf(row: Row): string {
     : message;
 }
 
-function nextOf({ status }: UpdatePreflight, checks: readonly Row[], hidden: number): string[] {
+function nextOf({ status }: UpdatePreflight, checks: readonly Row[], hidden: string | undefined): string[] {
   const lines: string[] = [];
-  if (hidden > 0)
-    lines.push(
-      `${hidden} ${hidden === 1 ? 'component ships' : 'components ship'} no check (-o wide lists them).`,
-    );
+  if (hidden !== undefined) lines.push(`${hidden.split(':', 1)[0]} (-o wide names them).`);
   const blocking = checks.filter(isBlocking);
   for (const row of checks) {
     const isOpen = (row.result === 'Risk' || row.result === 'Error') && row.accepted !== true;

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
+import type { ClusterFacts } from './cluster-facts.ts';
 import type { FindingResult, Severity } from './finding.ts';
 
 /**
@@ -34,6 +35,10 @@ export interface VerifiedTarget {
   readonly previous: readonly string[];
   /** Version of Kubernetes that it brings, where it says so. */
   readonly kubernetesVersion?: string;
+  /** Versions that its own CustomResourceDefinitions know, by the name of the definition. */
+  readonly definitions?: ReadonlyMap<string, readonly string[]>;
+  /** What tells the set of its checks from every other. */
+  readonly checkSet?: string;
   readonly bundle: { readonly name: string; readonly digest: Digest; readonly signedBy: string };
 }
 
@@ -90,6 +95,8 @@ export interface PreflightFact {
   readonly message: string;
   readonly targetDigest: string;
   readonly sourceDigest: string;
+  /** Which checks it speaks about; undefined where the report does not say. */
+  readonly checkSet: string | undefined;
   /** Milliseconds since the epoch; undefined while it runs. */
   readonly finishedAt?: number;
   readonly maxAgeMs: number;
@@ -112,6 +119,7 @@ export interface GateFacts {
   readonly nodes: Known<readonly NodeFact[]>;
   readonly adminGates: Known<Readonly<Record<string, string>>>;
   readonly adminAcks: Known<Readonly<Record<string, string>>>;
+  readonly cluster: ClusterFacts;
   /** The report for this very target; undefined while there is none. Not looked at for a preflight. */
   readonly preflight: Known<PreflightFact | undefined>;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { quietCluster } from '../../tests/quiet-cluster.ts';
 import type { Digest } from '../oci/digest.ts';
 import { acknowledgeGate } from './acknowledge.ts';
 import { contentGate } from './content.ts';
@@ -53,6 +54,7 @@ function facts(fields: Partial<GateFacts> = {}): GateFacts {
     }),
     operators: known([{ name: 'demo', conditions: [{ type: 'Available', status: 'True' }] }]),
     nodes: known([node('master-0'), node('master-1'), node('master-2')]),
+    cluster: quietCluster,
     adminGates: known({}),
     adminAcks: known({}),
     preflight: known({
@@ -62,6 +64,7 @@ function facts(fields: Partial<GateFacts> = {}): GateFacts {
       message: '',
       targetDigest: digest('b'),
       sourceDigest: digest('a'),
+      checkSet: undefined,
       finishedAt: 900_000,
       maxAgeMs: 86_400_000,
       checks: [

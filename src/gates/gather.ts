@@ -14,6 +14,7 @@ import {
   type PreflightFact,
   unknown,
 } from './facts.ts';
+import { gatherCluster } from './gather-cluster.ts';
 
 /** What the caller knows already, and this file does not read. */
 export type GivenFacts = Pick<GateFacts, 'purpose' | 'now' | 'target' | 'preflight'>;
@@ -33,7 +34,8 @@ export async function gatherFacts(
   );
   const configMap = async (name: string, namespace: string) =>
     (await client.tryGet(kinds.ConfigMap, name, namespace))?.data ?? {};
-  const [operators, nodes, updates, image, gates, acks] = await Promise.all([
+  const [cluster, operators, nodes, updates, image, gates, acks] = await Promise.all([
+    gatherCluster(client, given.now),
     attempt('ClusterOperators', async () => (await client.list(kinds.ClusterOperator)).items),
     attempt('Nodes', async () => (await client.list(kinds.Node)).items),
     attempt('NodeUpdates', async () => (await client.list(kinds.NodeUpdate)).items),
@@ -43,6 +45,7 @@ export async function gatherFacts(
   ]);
   return {
     ...given,
+    cluster,
     source: sourceOf(clusterVersion),
     history: (clusterVersion.status?.history ?? []).map(({ state, version, image: payload }) => ({
       state,
@@ -89,6 +92,7 @@ export function preflightFact(object: UpdatePreflight): PreflightFact | undefine
     message: status.message ?? '',
     targetDigest: status.target?.digest ?? '',
     sourceDigest: status.source?.digest ?? '',
+    checkSet: status.checkSet,
     ...(status.finishedAt === undefined ? {} : { finishedAt: Date.parse(status.finishedAt) }),
     maxAgeMs: object.spec.maxAge === undefined ? maxAgeMsDefault : parseDuration(object.spec.maxAge),
     checks: (status.checks ?? []).flatMap(({ name, component, result, severity, message, next }) =>

@@ -52,6 +52,9 @@ export function staleness(
   if (!target.verified) return 'the release is not verified';
   if (report.targetDigest !== target.digest) return 'its report is for another digest';
   if (report.sourceDigest !== source.digest) return 'the cluster ran another release then';
+  if (report.checkSet !== undefined && report.checkSet !== target.checkSet) {
+    return 'its report is for another set of checks';
+  }
   if (report.verdict === 'Superseded') return 'its last run was superseded';
   if (report.finishedAt === undefined) return undefined;
   // A report from the future is a clock that was set back: its age is not known.

@@ -1,9 +1,11 @@
+import type { CustomResourceDefinition } from '../api/core.ts';
 import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { type Payload, readPayload } from '../payload/payload.ts';
 import type { TrustedKey } from '../trust/keys.ts';
+import { checkSetOf } from './check-set.ts';
 import type { UnverifiedTarget, VerifiedTarget } from './facts.ts';
 
 /** A bundle that some node reports: a claim, until its signature is verified. */
@@ -163,8 +165,23 @@ export function targetFact(release: Release, payload: Payload | undefined): Veri
     digest: release.digest,
     previous: document.previous,
     ...(payload?.kubernetesVersion === undefined ? {} : { kubernetesVersion: payload.kubernetesVersion }),
+    ...(payload === undefined
+      ? {}
+      : { definitions: definitionsOf(payload), checkSet: checkSetOf(payload, document) }),
     bundle: { name: document.name, digest, signedBy: signedBy.name },
   };
+}
+
+function definitionsOf(payload: Payload): Map<string, readonly string[]> {
+  const definitions = new Map<string, readonly string[]>();
+  for (const { object } of payload.manifests) {
+    if (object.kind !== 'CustomResourceDefinition') continue;
+    const { versions = [] } = (object as unknown as Partial<CustomResourceDefinition>).spec ?? {};
+    const known = definitions.get(object.metadata.name) ?? [];
+    // Feature sets bring variants of one definition: any that knows a version is enough.
+    definitions.set(object.metadata.name, [...known, ...versions.map((version) => version.name)]);
+  }
+  return definitions;
 }
 
 /** Why a release could not be verified, as the gates look at it. */

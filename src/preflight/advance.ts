@@ -2,6 +2,7 @@ import { annotations } from '../api/names.ts';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import { checkOutcome } from '../gates/check.ts';
+import { checkSetOf } from '../gates/check-set.ts';
 import { known } from '../gates/facts.ts';
 import { evaluateGates } from '../gates/gates.ts';
 import { gatherFacts } from '../gates/gather.ts';
@@ -34,13 +35,13 @@ export interface Run {
  * Brings a run nearer to its end: makes the Jobs that are missing, reads what came of the others. Nothing is
  * remembered but what stands in the API: the Jobs carry the run's label, and their names follow from the run id.
  *
- * @returns all rows of the report, as they stand now.
+ * @returns all rows of the report, as they stand now, and which set of checks they speak about.
  */
-export async function advanceRun(run: Run): Promise<Row[]> {
+export async function advanceRun(run: Run): Promise<{ rows: Row[]; checkSet?: string }> {
   const { release } = run;
   if ('failure' in release) {
     const rows = await builtinRows(run, undefined, undefined);
-    return release.mayPass && isEarly(run) ? rows.map(unsettled) : rows;
+    return { rows: release.mayPass && isEarly(run) ? rows.map(unsettled) : rows };
   }
   let payload: Payload;
   try {
@@ -48,10 +49,14 @@ export async function advanceRun(run: Run): Promise<Row[]> {
   } catch (error) {
     const rows = await builtinRows(run, release.found, undefined);
     const unread = unreadRow('PayloadUnreadable', messageOf(error));
-    return [...rows, isContentTrouble(error) && isEarly(run) ? { ...unread, result: 'Running' } : unread];
+    const waits = isContentTrouble(error) && isEarly(run);
+    return { rows: [...rows, waits ? { ...unread, result: 'Running' } : unread] };
   }
   const rows = await builtinRows(run, release.found, payload);
-  return [...rows, ...(await releaseRows(run, release.found, payload))];
+  return {
+    rows: [...rows, ...(await releaseRows(run, release.found, payload))],
+    checkSet: checkSetOf(payload, release.found.bundle.document),
+  };
 }
 
 /** Milliseconds in which registries may still take up media that were attached a moment ago. */
@@ -90,29 +95,62 @@ async function builtinRows(
 }
 
 async function releaseRows(run: Run, release: Release, payload: Payload): Promise<Row[]> {
-  const found = releaseChecks(payload);
+  const found = releaseChecks(payload, release.bundle.document);
   const objects = await readRun(run.client, run.context.namespace, run.context.runID);
   const rows: Row[] = coverageRows(found);
-  for (const check of found.checks) rows.push(...(await oneCheck(run, release, check, objects)));
+  const slots: Slots = { free: parallelMax };
+  const waiting: ReleaseCheck[] = [];
+  for (const check of found.checks) {
+    const stands = await standing(run, release, check, objects);
+    if (stands === undefined) waiting.push(check);
+    else rows.push(...stands);
+    if (stands?.some((row) => row.result === 'Running') === true) slots.free -= 1;
+  }
+  for (const check of waiting) rows.push(...(await nextCheck(run, release, check, slots)));
   return rows;
 }
 
-async function oneCheck(
+/** Checks of one run that run at once: a cluster about to be updated has other work too. */
+const parallelMax = 10;
+
+interface Slots {
+  free: number;
+}
+
+/** A check that has not begun: it begins where there is room, else it waits for its turn. */
+async function nextCheck(run: Run, release: Release, check: ReleaseCheck, slots: Slots): Promise<Row[]> {
+  const job = `${run.context.namespace}/${jobName(check.check, run.context.runID)}`;
+  const waits = (result: 'Running' | 'Error', reason: string, message: string) =>
+    checkRows(check, { result, reason, message, risks: [] }, job);
+  if (run.now > run.deadline) {
+    return waits('Error', 'DeadlineExceeded', 'the time of the run was over before it was its turn');
+  }
+  if (slots.free <= 0) return waits('Running', queued, `waits for its turn: ${parallelMax} run at once`);
+  const rows = await startCheck(run, release, check, job);
+  if (rows.some((row) => row.result === 'Running')) slots.free -= 1;
+  return rows;
+}
+
+/** The reason of a check that waits for its turn. */
+const queued = 'Queued';
+
+/** The rows of a check that has begun; undefined where it has not. */
+async function standing(
   run: Run,
   release: Release,
   check: ReleaseCheck,
   objects: RunObjects,
-): Promise<Row[]> {
+): Promise<Row[] | undefined> {
   const { namespace, runID } = run.context;
   const name = jobName(check.check, runID);
   const job = `${namespace}/${name}`;
   const before = (run.object.status?.checks ?? []).filter(
-    (row) => row.component === check.component && row.job === job,
+    (row) => row.component === check.component && row.job === job && row.reason !== queued,
   );
   // What is decided stays decided: its Job may be gone by now.
   if (before.length > 0 && before.every((row) => row.result !== 'Running')) return before;
   const jobWasSeen = before.length > 0;
-  if (!objects.jobs.has(name) && !jobWasSeen) return await startCheck(run, release, check, job);
+  if (!objects.jobs.has(name) && !jobWasSeen) return undefined;
   const outcome = checkOutcome(
     await observeCheck(run.client, objects, {
       jobName: name,

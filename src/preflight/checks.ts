@@ -1,5 +1,7 @@
 import type { Job } from '../api/core.ts';
 import { annotations } from '../api/names.ts';
+import type { BundleDocument } from '../bundle/document.ts';
+import { checkImages, isCheck } from '../gates/check-set.ts';
 import { findingName } from '../gates/finding.ts';
 import type { Payload, PayloadManifest } from '../payload/payload.ts';
 
@@ -29,22 +31,38 @@ export interface ReleaseChecks {
  * The checks of a release: its Job manifests annotated as such. They are told apart by their own annotation, not by
  * the inclusion rules of the update, since a controller that does not know them must leave them out (facts §5.7).
  */
-export function releaseChecks(payload: Payload): ReleaseChecks {
+export function releaseChecks(payload: Payload, document?: BundleDocument): ReleaseChecks {
   const checks: ReleaseCheck[] = [];
+  const add = (check: ReleaseCheck, trouble: string | undefined, where: string) => {
+    const { component, name } = check;
+    if (trouble !== undefined) unreadable.push({ component, name, message: `${where}: ${trouble}` });
+    else checks.push(check);
+    seen.add(check.check);
+  };
   const unreadable: ReleaseChecks['unreadable'][number][] = [];
   const seen = new Set<string>();
   for (const manifest of payload.manifests) {
     if (!isCheck(manifest)) continue;
     const { object } = manifest;
     const check = object.metadata.name;
-    const component = componentOf(manifest);
-    const name = findingName(
-      check.replace(/(?:^|[-.])([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    add(
+      {
+        check,
+        name: checkName(check),
+        component: componentOf(manifest),
+        manifest: object as unknown as Job,
+      },
+      troubleOf(manifest, seen),
+      manifest.file,
     );
-    const trouble = troubleOf(manifest, seen);
-    if (trouble !== undefined) unreadable.push({ component, name, message: `${manifest.file}: ${trouble}` });
-    else checks.push({ check, name, component, manifest: object as unknown as Job });
-    seen.add(check);
+  }
+  for (const image of document === undefined ? [] : checkImages(document)) {
+    const check = image.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-');
+    add(
+      { check, name: checkName(check), component: image.name, manifest: imageJob(check, image) },
+      nameTrouble(check, seen),
+      `check image ${image.name}`,
+    );
   }
   const checked = new Set([...checks, ...unreadable].map((each) => each.component));
   const operators = payload.manifests.filter((manifest) => manifest.object.kind === 'ClusterOperator');
@@ -54,9 +72,21 @@ export function releaseChecks(payload: Payload): ReleaseChecks {
   return { checks, without, unreadable };
 }
 
-/** Whether a manifest is a check: it is run by a preflight and never applied by an update. */
-export function isCheck({ object }: PayloadManifest): boolean {
-  return object.metadata.annotations?.[annotations.preflightCheck] === 'true';
+/** 'network-config' → 'NetworkConfig'. */
+function checkName(check: string): string {
+  return findingName(check.replace(/(?:^|[-.])([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()));
+}
+
+/** A check that a bundle brings for an operator outside the payload: the image alone says what is run. */
+function imageJob(check: string, image: BundleDocument['images'][number]): Job {
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: check, annotations: { [annotations.preflightCheck]: 'true' } },
+    spec: {
+      template: { spec: { containers: [{ name: 'check', image: `${image.source}@${image.digest}` }] } },
+    },
+  };
 }
 
 function componentOf(manifest: PayloadManifest): string {
@@ -67,12 +97,16 @@ function troubleOf({ object }: PayloadManifest, seen: ReadonlySet<string>): stri
   if (object.kind !== 'Job' || object.apiVersion !== 'batch/v1') {
     return `a check must be a Job of batch/v1, not a ${object.kind} of ${object.apiVersion}`;
   }
-  const name = object.metadata.name;
-  if (!/^[a-z0-9]([-a-z0-9]{0,45}[a-z0-9])?$/.test(name)) {
-    return `its name "${name}" is no lower-case name of at most 47 characters`;
-  }
-  if (seen.has(name)) return `a second check has the name ${name}`;
+  const trouble = nameTrouble(object.metadata.name, seen);
+  if (trouble !== undefined) return trouble;
   const job = object as unknown as Partial<Job>;
   if (!Array.isArray(job.spec?.template?.spec?.containers)) return 'it has no pod template with containers';
   return undefined;
+}
+
+function nameTrouble(name: string, seen: ReadonlySet<string>): string | undefined {
+  if (!/^[a-z0-9]([-a-z0-9]{0,45}[a-z0-9])?$/.test(name)) {
+    return `its name "${name}" is no lower-case name of at most 47 characters`;
+  }
+  return seen.has(name) ? `a second check has the name ${name}` : undefined;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Platform } from '../api/kinds.ts';
 import { labels, names } from '../api/names.ts';
-import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
+import type { ClusterVersion, UpdatePreflight, UpdatePreflightStatus } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import { digestPart, sourceOf } from '../gates/gather.ts';
 import { runIDBytes, runIDOf } from '../gates/run-request.ts';
@@ -158,7 +158,7 @@ function createReconciler(context: PreflightContext): Reconciler {
     const timeoutMs = timeoutMsOf(object);
     const startedAt = Date.parse(status?.startedAt ?? '');
     const now = clock.now();
-    const rows = await advanceRun({
+    const { rows, checkSet } = await advanceRun({
       client,
       releases,
       object,
@@ -176,7 +176,7 @@ function createReconciler(context: PreflightContext): Reconciler {
         source: sourceOf(clusterVersion),
       },
     });
-    const verdict = await judge(context, withTarget(object, release), rows);
+    const verdict = await judge(context, object, rows, foundSince(object, release, checkSet));
     return verdict === 'Running' ? { requeueAfterMs: runningPollMs } : {};
   }
 
@@ -251,10 +251,17 @@ async function joined(
   )?.status?.runID;
 }
 
-/** The object with the target that was found out since its run began. */
-function withTarget(object: UpdatePreflight, release: Run['release']): UpdatePreflight {
-  if ('failure' in release || object.status?.target?.digest !== undefined) return object;
-  return { ...object, status: { ...object.status, target: targetOf(release.found) } };
+/** What was found out about its target since its run began. */
+function foundSince(
+  object: UpdatePreflight,
+  release: Run['release'],
+  checkSet: string | undefined,
+): Partial<UpdatePreflightStatus> {
+  const isKnown = 'failure' in release || object.status?.target?.digest !== undefined;
+  return {
+    ...(isKnown ? {} : { target: targetOf(release.found) }),
+    ...(checkSet === undefined ? {} : { checkSet }),
+  };
 }
 
 function targetOf({ version, image, digest }: Release) {
@@ -266,10 +273,11 @@ async function judge(
   context: PreflightContext,
   object: UpdatePreflight,
   rows: readonly Row[],
+  found: Partial<UpdatePreflightStatus> = {},
 ): Promise<string> {
   const { client, clock, events, logger } = context;
   const { status: before } = object;
-  const status = judgedStatus(object, rows, clock.now());
+  const status = judgedStatus({ ...object, status: { ...before, ...found } }, rows, clock.now());
   if (!isDeepStrictEqual(status, before)) {
     await client.updateStatus(client.kinds.UpdatePreflight, { ...object, status });
   }

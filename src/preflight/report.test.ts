@@ -78,7 +78,7 @@ test('P-106 what could not be read is an error, what has no check is skipped, an
     [
       ['ReleaseChecks', 'Passed'],
       ['Bad', 'Error'],
-      ['NoCheck-dns', 'Skipped'],
+      ['NoCheck', 'Skipped'],
     ],
   );
 });
@@ -89,5 +89,32 @@ test('P-38 a report stays within what the API stores, and says where it was cut'
   );
   const report = buildReport(rows, none, [], now);
   assert.equal(report.checks.length, rowsMax);
-  assert.equal(report.checks.at(-1)?.name, 'ReportTooLong');
+  const cut = report.checks.find((each) => each.name === 'ReportTooLong');
+  assert.equal(cut?.result, 'Skipped');
+  assert.equal(report.verdict, 'Passed');
+  assert.ok(Buffer.byteLength(JSON.stringify(report.checks)) < 128 * 1024);
+  const risks = buildReport(
+    Array.from({ length: 1000 }, (_, index) => row(`R${index}`, 'Risk', { message: 'x'.repeat(5000) })),
+    none,
+    [],
+    now,
+  );
+  assert.equal(risks.checks.find((each) => each.name === 'ReportTooLong')?.result, 'Error');
+  assert.equal(risks.verdict, 'Blocked');
+});
+
+test('P-38 a usual report stays below 16 KiB: what passed is told shortest, what blocks longest', () => {
+  const rows = Array.from({ length: 60 }, (_, index) =>
+    row(`Operator${index}Check`, 'Passed', {
+      job: `openshift-update-preflight/operator-${index}-check-0123456789`,
+      message: 'looked at every node, every setting and every object of its own, and found nothing '.repeat(
+        3,
+      ),
+    }),
+  );
+  const long = 'the subnet of this node is not served by the new router '.repeat(10);
+  const report = buildReport([...rows, row('DualStack', 'Risk', { message: long })], none, [], now);
+  assert.ok(Buffer.byteLength(JSON.stringify(report.checks)) <= 14 * 1024);
+  const risk = report.checks[0];
+  assert.deepEqual([risk?.name, (risk?.message ?? '').length > 300], ['DualStack', true]);
 });

@@ -9,10 +9,15 @@ import type { ReleaseCheck, ReleaseChecks } from './checks.ts';
 /** One row of a report. */
 export type Row = UpdatePreflightStatusCheck;
 
+/** The row that names the components which ship no check. */
+export const noCheck = 'NoCheck';
+
 /** Rows of a report; what is over is told in its last row. */
 export const rowsMax = 400;
 /** Characters of one row's message: with `rowsMax` it keeps a report far below what the API stores. */
 const rowMessageCharsMax = 1500;
+/** Characters of the list of components that ship no check: a large release has hundreds. */
+const listCharsMax = 4000;
 const objectsMax = 20;
 const objectCharsMax = 500;
 
@@ -21,12 +26,17 @@ export function builtinRow(finding: Finding): Row {
   return {
     name: finding.name,
     result: finding.result,
-    severity: finding.severity,
+    ...(isOver(finding.result) ? {} : { severity: finding.severity }),
     reason: finding.gate,
     message: cleanText(finding.message, rowMessageCharsMax),
     ...(finding.next === undefined ? {} : { next: cleanText(finding.next, rowMessageCharsMax) }),
     ...objectsOf(finding.objects),
   };
+}
+
+/** A result without anything to weigh: what it would have been is not told. */
+function isOver(result: Row['result']): boolean {
+  return result === 'Passed' || result === 'Skipped';
 }
 
 /** The rows of a check: one for each risk that it found, else one for itself. */
@@ -38,8 +48,7 @@ export function checkRows(check: ReleaseCheck, outcome: CheckOutcome, job: strin
         ...base,
         name: check.name,
         result: outcome.result,
-        severity: 'blocking',
-        reason: outcome.reason,
+        ...(isOver(outcome.result) ? {} : { severity: 'blocking' as const, reason: outcome.reason }),
         message: cleanText(outcome.message, rowMessageCharsMax),
       },
     ];
@@ -68,16 +77,6 @@ export function coverageRows({ checks, without, unreadable }: ReleaseChecks): Ro
       message: cleanText(message, rowMessageCharsMax),
     }),
   );
-  const skipped = without.map(
-    (component): Row => ({
-      name: `NoCheck-${component}`,
-      component,
-      result: 'Skipped',
-      severity: 'info',
-      reason: 'NoCheck',
-      message: 'the release ships no check for it',
-    }),
-  );
   const count = checks.length + unreadable.length;
   const coverage: Row = {
     name: coverageCheck,
@@ -90,7 +89,17 @@ export function coverageRows({ checks, without, unreadable }: ReleaseChecks): Ro
         ? 'the release ships no checks'
         : `the release ships ${count} check${count === 1 ? '' : 's'}`,
   };
-  return [coverage, ...broken, ...skipped];
+  const skipped: Row = {
+    name: noCheck,
+    component: 'release',
+    result: 'Skipped',
+    reason: noCheck,
+    message: cleanText(
+      `${without.length} ${without.length === 1 ? 'component ships' : 'components ship'} no check: ${without.join(', ')}`,
+      listCharsMax,
+    ),
+  };
+  return [coverage, ...broken, ...(without.length === 0 ? [] : [skipped])];
 }
 
 /** The row of a release whose checks could not be found out. */
@@ -133,7 +142,7 @@ export function buildReport(
       (a, b) =>
         rank(a) - rank(b) || compareText(a.component ?? '', b.component ?? '') || compareText(a.name, b.name),
     );
-  return { ...verdictOf(findings, accepted), checks: bounded(checks) };
+  return { ...verdictOf(findings, accepted), checks: fitted(bounded(checks)) };
 }
 
 /** Names of the risks that spec accepts. */
@@ -177,14 +186,51 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A list that is too long keeps what blocks, and says that it was cut: as an error, since it was not all told. */
+/** A list that is too long keeps what blocks. Where more than what passed had to go, that is an error. */
 function bounded(rows: Row[]): Row[] {
   if (rows.length <= rowsMax) return rows;
-  const cut = unreadRow(
-    'ReportTooLong',
-    `${rows.length} rows are more than the ${rowsMax} that a report holds`,
-  );
-  return [...rows.slice(0, rowsMax - 1), { ...cut, name: 'ReportTooLong' }];
+  const cut = rows.slice(rowsMax - 1);
+  const message = `${rows.length} rows are more than the ${rowsMax} that a report holds`;
+  const told = {
+    ...unreadRow('ReportTooLong', message),
+    name: 'ReportTooLong',
+    ...(cut.every((row) => isOver(row.result)) ? { result: 'Skipped' as const } : {}),
+  };
+  return [...rows.slice(0, rowsMax - 1), told];
+}
+
+/** Bytes of all rows as JSON: with the rest of the status a report stays below 16 KiB where that is possible. */
+const rowsBytesMax = 14 * 1024;
+
+/** Ways to say less, each tried only where the ones before were not enough. The Job's log holds all of it (P-38). */
+const shorter: readonly ((row: Row) => Row)[] = [
+  (row) => (isOver(row.result) ? shortened(row, 60) : row),
+  (row) => (isOver(row.result) ? row : shortened(row, 400)),
+  (row) => (isOver(row.result) && row.job !== undefined ? without(row, 'message', 'since') : row),
+  (row) => (isOver(row.result) ? row : shortened(without(row, 'objects'), 160)),
+];
+
+function fitted(rows: Row[]): Row[] {
+  let fitting = rows;
+  for (const shorten of shorter) {
+    if (Buffer.byteLength(JSON.stringify(fitting)) <= rowsBytesMax) return fitting;
+    fitting = fitting.map((row) => (row.name === noCheck || row.name === coverageCheck ? row : shorten(row)));
+  }
+  return fitting;
+}
+
+function shortened(row: Row, charsMax: number): Row {
+  return {
+    ...row,
+    ...(row.message === undefined ? {} : { message: cleanText(row.message, charsMax) }),
+    ...(row.next === undefined ? {} : { next: cleanText(row.next, charsMax) }),
+  };
+}
+
+function without(row: Row, ...keys: (keyof Row)[]): Row {
+  return Object.fromEntries(
+    Object.entries(row).filter(([key]) => !keys.includes(key as keyof Row)),
+  ) as unknown as Row;
 }
 
 function nextOf(risk: { next?: string; url?: string }): { next?: string } {

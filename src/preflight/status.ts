@@ -14,7 +14,7 @@ export function startedStatus(
   },
   now: number,
 ): UpdatePreflightStatus {
-  const { finishedAt: _, nextRun: __, ...kept } = object.status ?? {};
+  const { finishedAt: _, nextRun: __, checkSet: ___, ...kept } = object.status ?? {};
   const message = `looking at ${run.target.version ?? run.target.image ?? 'the release'}`;
   const says = { verdict: 'Running', reason: 'Starting', message } as const;
   return {

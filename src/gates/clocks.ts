@@ -1,0 +1,24 @@
+import type { GateFacts } from './facts.ts';
+import type { Finding } from './finding.ts';
+import { findingOf, listed } from './outcome.ts';
+
+/** Milliseconds by which clocks may differ; certificates, leases and windows are judged by them (P-122). */
+const toleranceMs = 10_000;
+
+/** Whether the nodes agree with the control plane what time it is, as their heartbeats tell. */
+export function clocksGate({ cluster }: GateFacts): Finding[] {
+  const gate = { name: 'ClockSkew', gate: 'clocks', severity: 'warning' } as const;
+  return findingOf(gate, cluster.clocks, (clocks) => {
+    const off = clocks.filter((clock) => Math.abs(clock.aheadMs) > toleranceMs);
+    if (off.length === 0) return { well: 'the clocks of the nodes agree' };
+    const words = off.map(({ node, aheadMs }) => {
+      const seconds = Math.round(Math.abs(aheadMs) / 1000);
+      return `${node} (${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'})`;
+    });
+    return {
+      message: `clocks that are wrong: ${listed(words)}`,
+      next: 'Set the time of those nodes; windows and certificates are judged by it.',
+      objects: off.map(({ node }) => `node/${node}`),
+    };
+  });
+}
