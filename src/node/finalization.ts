@@ -95,28 +95,34 @@ function messageOf(report: AgentReport): string {
   }
 }
 
-/** Writes the agent's reports into NodeUpdate.status; the same words are not sent twice. */
+/** Writes the agent's reports into NodeUpdate.status; the same words are not sent twice to the same object. */
 export function createReporter(
   client: KubeClient,
   nodeName: string,
   agentVersion: string,
   clock: Clock,
 ): (report: AgentReport) => Promise<void> {
-  let sent = '';
+  const { NodeUpdate } = client.kinds;
+  let sent: { readonly text: string; readonly uid: string | undefined } | undefined;
   let conditions: Condition[] | undefined;
   return async (report) => {
     const text = JSON.stringify(report);
-    if (text === sent) return;
-    conditions ??= (await client.get<NodeUpdate>(client.kinds.NodeUpdate, nodeName)).status?.conditions ?? [];
+    if (text === sent?.text) {
+      // Nothing new is worth an error; but somebody may have deleted the object, and this is another one.
+      const standing = await client.get<NodeUpdate>(NodeUpdate, nodeName).catch(() => undefined);
+      if (standing === undefined || standing.metadata.uid === sent.uid) return;
+      conditions = undefined;
+    }
+    conditions ??= (await client.get<NodeUpdate>(NodeUpdate, nodeName)).status?.conditions ?? [];
     const status = statusOf(report, agentVersion, conditions, clock.now());
     const written = await client.patch<NodeUpdate>(
-      client.kinds.NodeUpdate,
+      NodeUpdate,
       nodeName,
       { status },
       { subresource: 'status' },
     );
     conditions = written.status?.conditions;
-    sent = text;
+    sent = { text, uid: written.metadata.uid };
   };
 }
 

@@ -1,4 +1,5 @@
-import type { Condition } from '../api/core.ts';
+import type { Condition, KubeObject } from '../api/core.ts';
+import type { KindRef } from '../api/kinds.ts';
 import type { MachineConfigNode } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isConflict } from '../kube/error.ts';
@@ -17,18 +18,28 @@ export interface Publisher {
 
 /**
  * Writes one node's words into NodeUpdate and MachineConfigNode. Only its own fields are sent, so that what
- * others write into the same objects stands; the same words are never sent twice.
+ * others write into the same objects stands; the same words are not sent twice to the same object.
  */
 export function createPublisher(client: KubeClient, nodeName: string, registryPort: number): Publisher {
   const { kinds } = client;
-  let sent: string | undefined;
+  let sent: { readonly text: string; readonly uid: string | undefined } | undefined;
   let standing: MachineConfigNode | undefined;
+
+  /** Whether it is the object that was written to, and not one that came after somebody deleted that. */
+  async function isStill<T extends KubeObject>(kind: KindRef<T>, uid: string | undefined): Promise<boolean> {
+    return (await client.get(kind, nodeName)).metadata.uid === uid;
+  }
 
   async function publishNodeUpdate(status: ContentNodeStatus): Promise<void> {
     const text = JSON.stringify(status);
-    if (text === sent) return;
-    await client.patch(kinds.NodeUpdate, nodeName, { status }, { subresource: 'status' });
-    sent = text;
+    if (text === sent?.text && (await isStill(kinds.NodeUpdate, sent.uid))) return;
+    const { metadata } = await client.patch(
+      kinds.NodeUpdate,
+      nodeName,
+      { status },
+      { subresource: 'status' },
+    );
+    sent = { text, uid: metadata.uid };
   }
 
   async function publishMachineConfigNode(state: ContentState, now: number): Promise<void> {
@@ -53,8 +64,8 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
         conditions: before?.conditions ?? [],
         internalReleaseImage: before?.internalReleaseImage ?? null,
       });
-    if (same) return;
-    const { resourceVersion } = standing.metadata;
+    const { resourceVersion, uid } = standing.metadata;
+    if (same && (await isStill(kinds.MachineConfigNode, uid))) return;
     try {
       standing = await client.patch(
         kinds.MachineConfigNode,

@@ -106,8 +106,10 @@ test('a node that lives renews its lease, says when it is not ready, and comes b
     const node = await client.get(client.kinds.Node, 'master-0');
     return node.status?.conditions?.find((each) => each.type === 'Ready')?.status === 'False';
   });
+  const deleted = now();
   await client.delete(client.kinds.NodeUpdate, 'master-0');
   await until(async () => (await client.tryGet(client.kinds.NodeUpdate, 'master-0')) !== undefined);
+  assert.ok(now() < deleted + 60_000, 'it takes minutes until a deleted object is made again');
   end.abort();
   await running;
 });

@@ -70,9 +70,9 @@ export async function keepNode(options: RegistrationOptions): Promise<void> {
     if (signal.aborted) return;
     try {
       await renewLease(options);
+      await ensureObjects(options);
       // Others write the condition too: a node that was silent for a while is marked Unknown until it says more.
       if ((await isShown(options)) && clock.now() - statusAt < statusMs) continue;
-      await ensureObjects(options);
       await writeStatus(options);
       statusAt = clock.now();
     } catch (error) {
