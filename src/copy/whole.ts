@@ -64,6 +64,12 @@ export async function writeWholeRecord(storeRoot: string, record: WholeRecord): 
   await writeJson(recordPath(storeRoot, wholeFolder, record.name), record);
 }
 
+/** Takes the proof back, durably: what it vouched for is not all there any more. Absent is what was wanted. */
+export async function takeBackRecord(storeRoot: string, name: string): Promise<void> {
+  await rm(recordPath(storeRoot, wholeFolder, name), { force: true });
+  await fsyncDirectory(join(storeRoot, wholeFolder));
+}
+
 /** Takes the proof back, durably, before the first byte of the release goes. */
 export async function beginRemoval(storeRoot: string, name: string): Promise<void> {
   await mkdir(join(storeRoot, removingFolder), { recursive: true });

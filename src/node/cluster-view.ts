@@ -4,8 +4,10 @@ import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { pausedReleases } from '../release/pause.ts';
 import { desiredReleases } from './cluster-words.ts';
-import { type PeerBundle, peerBundles } from './peers.ts';
+import type { CopyingPeer } from './fan-out.ts';
+import { copyingPeers, type PeerBundle, peerBundles } from './peers.ts';
 
 /** What the cluster says that concerns one node's content, kept up to date by watching. */
 export interface ClusterView {
@@ -13,8 +15,12 @@ export interface ClusterView {
   start(): Promise<void>;
   /** Names that the node should hold; undefined where nothing says so. */
   desired(): readonly string[] | undefined;
+  /** Releases whose copies a person has paused. */
+  paused(): ReadonlySet<string>;
   /** What other nodes can serve. */
   peers(): PeerBundle[];
+  /** Other nodes that are to have a release and do not hold it whole yet. */
+  copying(release: string): CopyingPeer[];
 }
 
 export function createClusterView(options: {
@@ -48,7 +54,9 @@ export function createClusterView(options: {
       await Promise.race([Promise.all(all.map((each) => each.synced())), aborted(signal)]);
     },
     desired: () => desiredReleases(releaseImages.get(internalReleaseImage)),
+    paused: () => pausedReleases(releaseImages.get(internalReleaseImage)),
     peers: () => peerBundles(nodeName, nodes.list(), nodeUpdates.list()),
+    copying: (release) => copyingPeers(nodeName, release, nodes.list(), nodeUpdates.list()),
   };
 }
 

@@ -2,15 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../api/names.ts';
+import type { ClosureItem } from '../bundle/closure.ts';
+import { createPace } from '../copy/pace.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createHttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { createRegistryClient } from '../oci/client.ts';
 import type { Digest } from '../oci/digest.ts';
-import type { ContentSource } from '../oci/source.ts';
-import { hopHeader } from '../registry/handler.ts';
 import { trustedKeys } from '../release/content.ts';
 import { openStore } from '../store/store.ts';
 import { type Attachment, openAttachments } from './attachments.ts';
@@ -19,11 +18,13 @@ import { createClusterView } from './cluster-view.ts';
 import { readRemovalFacts } from './cluster-words.ts';
 import { contentRoutes } from './content-routes.ts';
 import { type Choose, createCopier } from './copier.ts';
-import { type CopySource, chooseSource } from './copy-source.ts';
+import { chooseSource } from './copy-source.ts';
 import { createPublisher } from './publisher.ts';
 import { createRegistrySide } from './registry-side.ts';
-import { removeReleases } from './removal.ts';
+import { dropGivenUp, removeReleases } from './removal.ts';
+import { createScrubber } from './scrub.ts';
 import type { NodeRoutes } from './socket.ts';
+import { createSources } from './sources.ts';
 import { type ContentState, nodeUpdateStatus } from './status.ts';
 import { readStoreView } from './store-view.ts';
 import { treeEntries } from './trees.ts';
@@ -51,6 +52,8 @@ export interface ContentManagerOptions {
   readonly registryPort?: number | undefined;
   readonly stallMs?: number | undefined;
   readonly concurrency?: number | undefined;
+  /** Copies as fast as the disk takes it, whoever else needs it. */
+  readonly unthrottled?: boolean | undefined;
   /** Whether the node asks its own registry how it is; off where none runs (tests). */
   readonly watchRegistry?: boolean | undefined;
 }
@@ -107,10 +110,14 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   let held = await readStoreView(store);
   let problems: ReadonlyMap<string, { reason: string; message: string }> = new Map();
 
+  const givenUp: { release: string; items: readonly ClosureItem[] }[] = [];
+  const sources = createSources({ nodeName, store, http, registryPort, copying: cluster.copying, clock });
   const copier = createCopier({
     store,
     keys,
-    contentOf,
+    contentOf: sources.contentOf,
+    fanOut: sources.fanOut,
+    ...(options.unthrottled === true ? {} : { pace: createPace({ clock }) }),
     logger,
     clock,
     signal,
@@ -118,6 +125,22 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     concurrency: options.concurrency,
     onProgress: publishBell.ring,
     onEnd: bell.ring,
+    onGivenUp: (release, items) => {
+      givenUp.push({ release, items });
+      bell.ring();
+    },
+  });
+  const scrubber = createScrubber({
+    store,
+    stateDir: dirs.state,
+    isBusy: () => copier.items().length > 0,
+    onDamage({ digest, releases }) {
+      logger.error({ digest, releases }, 'damaged on the disk: moved to quarantine, to be fetched again');
+      bell.ring();
+    },
+    clock,
+    logger,
+    signal,
   });
   const publisher = createPublisher(client, nodeName, registryPort);
   const registry = createRegistrySide({
@@ -141,24 +164,6 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       );
     }
     await store.bind(name, digest);
-  }
-
-  function contentOf(source: CopySource): ContentSource {
-    switch (source.kind) {
-      case 'store':
-        return store;
-      case 'media': {
-        const { media, path } = source.attachment;
-        if (media === undefined) throw new SluiceError('MediaLost', `the media at ${path} are gone`);
-        return media.content;
-      }
-      case 'peer':
-        return createRegistryClient({
-          baseUrl: `https://${hostPort(source.peer.address, registryPort)}`,
-          http,
-          headers: { [hopHeader]: '1' }, // It answers from what it has itself.
-        });
-    }
   }
 
   function state(): ContentState {
@@ -206,7 +211,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
         }),
       );
     }
-    copier.pursue(wanted);
+    copier.pursue(wanted, cluster.paused());
   }
 
   async function removeUnwanted(): Promise<void> {
@@ -235,6 +240,16 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     held = await readStoreView(store);
   }
 
+  /** What had come of copies that are not wanted any more; kept where nothing says what is wanted. */
+  async function dropLeftovers(): Promise<void> {
+    const asked = cluster.desired();
+    for (const { release, items } of givenUp.splice(0)) {
+      if (asked === undefined || asked.includes(release)) continue;
+      const bytes = await dropGivenUp(items, { store, copying: copier.items(), now: clock.now(), logger });
+      logger.info({ release, bytes }, 'what had come of a copy that was given up is removed');
+    }
+  }
+
   let removalAt = 0;
   let refreshAt = 0;
   async function look(): Promise<void> {
@@ -246,6 +261,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     }
     await writeTrees();
     pursueCopies();
+    await dropLeftovers();
     if (clock.now() >= removalAt) {
       removalAt = clock.now() + removalMs;
       await removeUnwanted();
@@ -335,7 +351,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       // Nothing is decided on half a picture: a peer's media must not be missed, nor a release thought unwanted.
       await cluster.start();
       const watch = options.watchRegistry === false ? undefined : registry.watch();
-      await Promise.all([lookLoop(), publishLoop(), watch]);
+      await Promise.all([lookLoop(), publishLoop(), scrubber.run(), watch]);
       await copier.idle();
       await attachments.close();
       await http.close();

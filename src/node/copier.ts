@@ -1,6 +1,7 @@
 import { openBundle } from '../bundle/bundle.ts';
 import type { ClosureItem } from '../bundle/closure.ts';
 import type { CopyProgress } from '../copy/meter.ts';
+import type { Pace } from '../copy/pace.ts';
 import { planCopy, requireSpace } from '../copy/plan.ts';
 import { type CopyOutcome, describeOutcome, runCopy } from '../copy/run.ts';
 import type { WholeRecord } from '../copy/whole.ts';
@@ -12,13 +13,26 @@ import type { ContentSource } from '../oci/source.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { type CopySource, failureOf, type SourceChoice, type SourceFailure } from './copy-source.ts';
-import { type CopyView, idleView, isContentCode, isDegraded, isShown, waitingView } from './copy-view.ts';
+import {
+  type CopyView,
+  idleView,
+  isContentCode,
+  isDegraded,
+  isShown,
+  pausedView,
+  waitingView,
+} from './copy-view.ts';
+import type { FanOut } from './fan-out.ts';
 import { createRateMeter, type RateMeter } from './rate.ts';
 
 export interface CopierOptions {
   readonly store: Store;
   readonly keys: () => Promise<readonly TrustedKey[]>;
   readonly contentOf: (source: CopySource) => ContentSource;
+  /** How a copy from this source is shared with other nodes; undefined: with nobody. */
+  readonly fanOut: (release: string, source: CopySource) => FanOut | undefined;
+  /** Leaves the disk to others; absent: as fast as it goes. */
+  readonly pace?: Pace | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -26,6 +40,8 @@ export interface CopierOptions {
   readonly onProgress: () => void;
   /** A copy has ended: decide anew. */
   readonly onEnd: (release: string, record: WholeRecord | undefined) => void;
+  /** A copy that had begun is not wanted any more; what it needs, for whoever frees what has come of it. */
+  readonly onGivenUp: (release: string, items: readonly ClosureItem[]) => void;
   readonly stallMs?: number | undefined;
   readonly concurrency?: number | undefined;
 }
@@ -34,8 +50,11 @@ export interface CopierOptions {
 export type Choose = (failures: ReadonlyMap<string, SourceFailure>) => SourceChoice;
 
 export interface Copier {
-  /** What is wanted and not whole, with where it could come from. Starts one copy at a time, stops unwanted ones. */
-  pursue(wanted: ReadonlyMap<string, Choose>): void;
+  /**
+   * What is wanted and not whole, with where it could come from. Starts one copy at a time, stops unwanted ones.
+   * @param paused releases whose copies are to stand still for now.
+   */
+  pursue(wanted: ReadonlyMap<string, Choose>, paused: ReadonlySet<string>): void;
   /** Forgets how sources failed: media have changed, or space was freed. */
   forgive(): void;
   views(): CopyView[];
@@ -51,7 +70,7 @@ interface Job {
   view: CopyView;
   items: readonly ClosureItem[];
   /** Set while it runs. */
-  running: { abort: AbortController; ended: Promise<void> } | undefined;
+  running: { abort: AbortController; ended: Promise<void>; keep: boolean } | undefined;
 }
 
 /** Runs the copies of one node: one release at a time, several blobs at once. */
@@ -59,11 +78,11 @@ export function createCopier(options: CopierOptions): Copier {
   const { clock, logger, store } = options;
   const jobs = new Map<string, Job>();
 
-  function pursue(wanted: ReadonlyMap<string, Choose>): void {
+  function pursue(wanted: ReadonlyMap<string, Choose>, paused: ReadonlySet<string>): void {
     for (const [release, job] of jobs) {
       if (wanted.has(release)) continue;
       job.running?.abort.abort();
-      if (job.running === undefined) jobs.delete(release);
+      if (job.running === undefined) drop(job);
     }
     const busy = [...jobs.values()].some((job) => job.running !== undefined);
     let free = !busy && !options.signal.aborted;
@@ -75,6 +94,15 @@ export function createCopier(options: CopierOptions): Copier {
         items: [],
         running: undefined,
       };
+      if (paused.has(release)) {
+        if (job.running !== undefined) {
+          job.running.keep = true;
+          job.running.abort.abort();
+        }
+        jobs.set(release, job);
+        job.view = pausedView(job.view);
+        continue;
+      }
       if (job.running !== undefined) continue;
       const choice = choose(job.failures);
       if (choice.choice === 'None' && job.view.progress === undefined) {
@@ -101,10 +129,18 @@ export function createCopier(options: CopierOptions): Copier {
       })
       .then((record) => {
         job.running = undefined;
-        if (record !== undefined || abort.signal.aborted) jobs.delete(job.release);
+        if (record !== undefined) jobs.delete(job.release);
+        else if (abort.signal.aborted && !running.keep) drop(job);
+        else if (running.keep) job.view = pausedView(job.view);
         options.onEnd(job.release, record);
       });
-    job.running = { abort, ended };
+    const running = { abort, ended, keep: false };
+    job.running = running;
+  }
+
+  function drop(job: Job): void {
+    jobs.delete(job.release);
+    if (job.items.length > 0 && !options.signal.aborted) options.onGivenUp(job.release, job.items);
   }
 
   async function copy(job: Job, source: CopySource, signal: AbortSignal): Promise<WholeRecord | undefined> {
@@ -125,13 +161,20 @@ export function createCopier(options: CopierOptions): Copier {
       const plan = await planCopy(content, store, bundle);
       job.items = plan.items;
       requireSpace(plan, await store.space());
-      outcome = await runCopy(plan, {
-        signal,
-        clock,
-        onProgress: (progress) => showProgress(job, bundle.digest, progress, rate),
-        ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
-        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-      });
+      const fanOut = options.fanOut(release, source);
+      const missing = fanOut?.order(plan.missing) ?? plan.missing;
+      outcome = await runCopy(
+        { ...plan, missing },
+        {
+          ...(fanOut === undefined ? {} : { elsewhere: (blob) => fanOut.elsewhere(blob) }),
+          ...(options.pace === undefined ? {} : { pace: options.pace }),
+          signal,
+          clock,
+          onProgress: (progress) => showProgress(job, bundle.digest, progress, rate),
+          ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
+          ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+        },
+      );
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!isSluiceError(error)) throw error;

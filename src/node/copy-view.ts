@@ -107,6 +107,18 @@ export function waitingView(view: CopyView, choice: SourceChoice): CopyView {
   }
 }
 
+/** A person has paused it: no trouble, and it says how to go on. */
+export function pausedView(view: CopyView): CopyView {
+  return {
+    ...view,
+    state: 'Paused',
+    reason: 'PausedByRequest',
+    message: `paused on request; it goes on with: sluice release resume ${view.release}`,
+    rate: undefined,
+    degraded: false,
+  };
+}
+
 /** A copy that has not planned yet has nothing to show. */
 export function isShown(view: CopyView): boolean {
   return view.progress !== undefined || view.reason !== undefined;

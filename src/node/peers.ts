@@ -1,7 +1,9 @@
 import type { Node } from '../api/core.ts';
+import { labels } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 import { addressOf } from '../release/reports.ts';
+import type { CopyingPeer } from './fan-out.ts';
 
 /** Another node that can serve a bundle. */
 export interface PeerBundle {
@@ -37,4 +39,30 @@ export function peerBundles(
   }
   const rank = (peer: PeerBundle) => `${peer.from === 'store' ? 0 : 1} ${peer.node}`;
   return found.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+}
+
+/**
+ * Other control-plane nodes that do not hold a release yet: all of them are to have it, and will say so soon. One
+ * that is not ready, or whose copy is paused or has failed, is not counted on.
+ */
+export function copyingPeers(
+  self: string,
+  release: string,
+  nodes: readonly Node[],
+  nodeUpdates: readonly NodeUpdate[],
+): CopyingPeer[] {
+  const updates = new Map(nodeUpdates.map((update) => [update.metadata.name, update.status]));
+  return nodes.flatMap((node): CopyingPeer[] => {
+    const { name } = node.metadata;
+    const address = addressOf(node);
+    const status = updates.get(name);
+    const isControlPlane = node.metadata.labels?.[labels.controlPlane] !== undefined;
+    const isReady = node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True');
+    if (name === self || address === undefined || status === undefined) return [];
+    if (!isControlPlane || isReady !== true) return [];
+    if (status.store?.some((each) => each.name === release)) return [];
+    const copy = status.copies?.find((each) => each.release === release);
+    if (copy?.state === 'Paused' || copy?.state === 'Failed') return [];
+    return [{ node: name, address, bytesDone: copy?.bytesDone }];
+  });
 }

@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { repository } from '../../tests/tier.ts';
+import { openBundle } from '../bundle/bundle.ts';
 import { verifyBundle } from '../bundle/verify.ts';
+import { planCopy } from '../copy/plan.ts';
 import { preload } from '../copy/preload.ts';
 import { readRemovals, readWholeRecords } from '../copy/whole.ts';
 import { openMedia } from '../media/media.ts';
@@ -16,7 +18,7 @@ import { silentLogger } from '../observe/log.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
 import type { InUse } from '../release/in-use.ts';
 import { openStore } from '../store/store.ts';
-import { type RemovalFacts, removeReleases } from './removal.ts';
+import { dropGivenUp, type RemovalFacts, removeReleases } from './removal.ts';
 
 const key = testKey();
 let dir: string;
@@ -150,3 +152,31 @@ function programText(): string {
       copying: [], logger: silentLogger, now: Date.now(), onBegin: () => {},
     });`;
 }
+
+test('what had come of a copy that was given up goes at once, and what another release shares stays', async (t) => {
+  const root = await mkdtemp(join(dir, 'store-'));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const first = await openMedia(one.path);
+  await preload(first.content, one.name, root, { keys: [key.trusted] });
+  await first.close();
+  const media = await openMedia(two.path);
+  t.after(() => media.close());
+  const store = await openStore(root);
+  const bundle = await openBundle(media.content, { name: two.name }, [key.trusted]);
+  const plan = await planCopy(media.content, store, bundle);
+  const [blob, other] = plan.missing;
+  assert.ok(blob !== undefined && other !== undefined);
+  const reader = await media.content.blob(blob.repository, blob.digest);
+  const writer = await store.begin(blob.digest, blob.size);
+  for await (const chunk of reader?.stream ?? []) await writer?.write(chunk);
+  await writer?.commit();
+  await store.linkLayer(blob.repository, blob.digest);
+  const half = await store.begin(other.digest, other.size);
+  await half?.write(Buffer.alloc(10));
+  await half?.suspend();
+  const freed = await dropGivenUp(plan.items, { store, copying: [], now: Date.now(), logger: silentLogger });
+  assert.equal(freed, blob.size);
+  assert.equal(existsSync(dataOf(root, blob.digest)), false);
+  assert.equal(await store.partialBytes([other.digest]), 0);
+  await requireWhole(root, one);
+});

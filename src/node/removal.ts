@@ -61,7 +61,7 @@ export async function removeReleases(of: {
   }
   const results: RemovalResult[] = [];
   for (const record of (await readRemovals(store.root)).values()) {
-    const bytesFreed = await sweep(record, of);
+    const bytesFreed = await sweep(await itemsOf(store, record.bundle), of);
     await endRemoval(store.root, record.name);
     logger.info({ release: record.name, bytesFreed }, 'release removed');
     results.push({ name: record.name, bytesFreed });
@@ -69,8 +69,22 @@ export async function removeReleases(of: {
   return results;
 }
 
+/** Frees what had come of a copy that nobody wants any more; what other releases share stays. Answers the bytes. */
+export async function dropGivenUp(
+  items: readonly StoreItem[],
+  of: {
+    readonly store: Store;
+    readonly copying: readonly StoreItem[];
+    readonly now: number;
+    readonly logger: Logger;
+  },
+): Promise<number> {
+  await of.store.dropPartials(items.map((item) => item.digest));
+  return await sweep(items, of);
+}
+
 async function sweep(
-  record: WholeRecord,
+  remove: readonly StoreItem[],
   of: {
     readonly store: Store;
     readonly copying: readonly StoreItem[];
@@ -83,7 +97,6 @@ async function sweep(
     // The collection follows what these name; what it cannot read there, it keeps with all that stands beside.
     for (const root of bundleRoots(kept.bundle)) keep.push({ ...root, kind: 'manifest' });
   }
-  const remove = await itemsOf(of.store, record.bundle);
   const plan = await of.store.planCollection({ keep, remove, graceMs: leftoverGraceMs, now: of.now });
   for (const problem of plan.problems) of.logger.warn({ problem }, 'kept, since it cannot be read');
   faultPoint('removal-planned');

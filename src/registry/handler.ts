@@ -22,8 +22,12 @@ export interface RegistryOptions {
   readonly push?: Push;
 }
 
-/** Marks requests of other nodes' registries: they are answered from here alone. */
+/**
+ * Marks requests of other nodes: they are answered from here alone, and with the value `hopStore` only from the
+ * disk, so that a slow medium is not read for a node that would rather wait.
+ */
 export const hopHeader = 'sluice-hop';
+export const hopStore = 'store';
 
 const routeForm = /^\/v2\/(.+)\/(manifests|blobs|tags|referrers)\/([^/]+)$/;
 const uploadForm = /^\/v2\/(.+)\/blobs\/uploads\/?([0-9a-f-]{36})?$/;
@@ -79,9 +83,12 @@ export function createRegistryHandler(options: RegistryOptions): Handler {
         reference: decode(reference),
       });
     }
+    const hop = request.headers[hopHeader];
     const trees = options
       .trees()
-      .filter((tree) => tree.kind !== 'peer' || request.headers[hopHeader] === undefined);
+      .filter((tree) =>
+        hop === hopStore ? tree.kind === 'store' : hop === undefined || tree.kind !== 'peer',
+      );
     const call: Call = {
       request,
       response,

@@ -41,7 +41,11 @@ export interface Store extends TreeContent, NameRemoval {
    */
   blobState(digest: Digest, size: number): Promise<'verified' | 'unverified' | 'absent'>;
   /** Hashes a blob that is there; a good one becomes 'verified', a bad one is quarantined. Answers whether it is good. */
-  verifyBlob(digest: Digest, size: number): Promise<boolean>;
+  verifyBlob(
+    digest: Digest,
+    size: number,
+    options?: { beforeQuarantine?: () => Promise<void> },
+  ): Promise<boolean>;
   /**
    * A writer for a blob, or undefined where it is there and verified. One at a time per digest: others wait for
    * it, and get undefined when it was committed. An unverified blob is hashed first.
@@ -110,7 +114,11 @@ export async function openStore(root: string): Promise<Store> {
   const use = (digest: Digest) => used.set(digest, ++events);
   const dataPath = (digest: Digest) => join(root, blobData(digest));
 
-  async function verify(digest: Digest, size: number): Promise<boolean> {
+  async function verify(
+    digest: Digest,
+    size: number,
+    beforeQuarantine?: () => Promise<void>,
+  ): Promise<boolean> {
     const state = await store.blobState(digest, size);
     if (state === 'absent') return false;
     const path = dataPath(digest);
@@ -125,6 +133,7 @@ export async function openStore(root: string): Promise<Store> {
     } finally {
       await handle.close();
     }
+    await beforeQuarantine?.();
     marks.remove(digest);
     // Moved aside, not deleted: whoever looks for the cause finds the very bytes. `purgeStale` ends it.
     await rename(path, join(quarantine, `${hexOf(digest)}-${randomBytes(4).toString('hex')}`));
@@ -168,10 +177,10 @@ export async function openStore(root: string): Promise<Store> {
       return marks.has(digest, facts) ? 'verified' : 'unverified';
     },
 
-    async verifyBlob(digest, size) {
+    async verifyBlob(digest, size, options = {}) {
       const release = await flight.enter(digest);
       try {
-        return await verify(digest, size);
+        return await verify(digest, size, options.beforeQuarantine);
       } finally {
         release();
       }
