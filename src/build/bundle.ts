@@ -1,5 +1,6 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Delta } from '../bundle/delta.ts';
 import {
   type BundleDocument,
   type BundleImage,
@@ -21,6 +22,7 @@ import { type Payload, type PayloadImage, readPayload } from '../payload/payload
 import { openStore, type Store } from '../store/store.ts';
 import { parsePrivateKey } from '../trust/keys.ts';
 import { anyConfig } from './config.ts';
+import { planDelta, putDelta } from './delta.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { prepareOutput } from './output.ts';
 import { inParallel } from './parallel.ts';
@@ -55,6 +57,8 @@ export interface BuildBundleOptions {
   readonly privatePem: string;
   /** A directory, or a file that ends in `.iso`, `.squashfs` or `.tar`. */
   readonly out: string;
+  /** Media with bundles, or the inventory of a cluster: blobs that are there are left out. */
+  readonly since?: string;
   /** Most bytes of one file of the output: it becomes parts. */
   readonly splitBytes?: number;
   readonly onProgress?: (progress: TransferProgress) => void;
@@ -64,6 +68,8 @@ export interface BuiltBundle {
   /** Identity: the digest of the signed manifest. */
   readonly digest: Digest;
   readonly document: BundleDocument;
+  /** What was left out of it, to the base; undefined: nothing. */
+  readonly delta: Delta | undefined;
   /** What was written; the first is the one to open. */
   readonly files: readonly string[];
   /** What the reader should know, though it stops nothing. */
@@ -98,15 +104,19 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     const directory = await output.begin(composed.digest);
     const store = await openStore(directory);
     await refuseOtherContent(store, document.name, composed.digest);
+    const delta =
+      options.since === undefined ? undefined : await planDelta(options.since, planned, composed.digest);
     const plans = planned.map((each) => each.plan);
-    await transferImages(store, plans, { onProgress: options.onProgress });
+    const leftOut = new Set(delta?.lacks.keys());
+    await transferImages(store, plans, { onProgress: options.onProgress, leftOut });
     const descriptor = await putBundle(store, composed);
     await signBundle(store, descriptor, options.privatePem);
+    if (delta !== undefined) await putDelta(store, delta, options.privatePem, descriptor);
     await store.tag(bundleRepository, document.name, descriptor.digest);
     await writeDurable(join(directory, hintFile), formatHint({ bundles: await listBundles(store) }));
     await removeStoreNotes(directory);
     const files = await output.finish();
-    return { digest: composed.digest, document, files, notes: notesOf(payload, document) };
+    return { digest: composed.digest, document, files, delta, notes: notesOf(payload, document) };
   } finally {
     await opener.close();
     await output.close();

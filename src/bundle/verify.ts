@@ -6,6 +6,7 @@ import { readPayload } from '../payload/payload.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { type BundleReference, openBundle, type VerifiedBundle } from './bundle.ts';
 import { bundleRoots, type ClosureItem, imageClosure } from './closure.ts';
+import { type Delta, readDelta } from './delta.ts';
 import { bundleRepository, payloadArchitecture } from './document.ts';
 
 /** Something that is not as it was signed. */
@@ -30,6 +31,8 @@ export interface VerifyReport {
   readonly bundle: VerifiedBundle | undefined;
   /** None: every byte is the one that was signed. */
   readonly problems: readonly VerifyProblem[];
+  /** Where the media carry a delta: what must come from its base. None of it was looked at. */
+  readonly delta: Delta | undefined;
   /** Blobs and manifests that were hashed, and their bytes. */
   readonly hashed: ReadonlySet<Digest>;
   readonly bytes: number;
@@ -55,12 +58,17 @@ export async function verifyBundle(
   const asked = 'name' in reference ? reference.name : `${bundleRepository}@${reference.digest}`;
   const findings = createFindings();
   const bundle = await findings.collect(asked, undefined, () => openBundle(content, reference, keys));
-  if (bundle === undefined) return { asked, bundle, problems: findings.list, hashed: new Set(), bytes: 0 };
+  if (bundle === undefined) {
+    return { asked, bundle, problems: findings.list, delta: undefined, hashed: new Set(), bytes: 0 };
+  }
+  const delta = await findings.collect(asked, bundle.digest, () => readDelta(content, bundle.digest, keys));
   const items = await walkAll(content, bundle, findings);
-  const totals = await hashAll(content, items, findings, options);
+  // What a delta leaves to its base may still be there; then it is hashed like anything else.
+  const here = delta === undefined ? items : await withoutLacking(content, items, delta);
+  const totals = await hashAll(content, here, findings, options);
   if (findings.list.length === 0)
     await findings.collect(asked, bundle.digest, () => checkPayload(content, bundle));
-  return { asked, bundle, problems: findings.list, ...totals };
+  return { asked, bundle, problems: findings.list, delta, ...totals };
 }
 
 interface Findings {
@@ -123,6 +131,23 @@ async function walkAll(
     }
   }
   return items;
+}
+
+async function withoutLacking(
+  content: ContentSource,
+  items: readonly ClosureItem[],
+  delta: Delta,
+): Promise<ClosureItem[]> {
+  const here: ClosureItem[] = [];
+  for (const item of items) {
+    if (item.kind === 'blob' && delta.lacks.get(item.digest) === item.size) {
+      const blob = await content.blob(item.repository, item.digest);
+      await blob?.close?.();
+      if (blob === undefined) continue;
+    }
+    here.push(item);
+  }
+  return here;
 }
 
 async function checkTag(

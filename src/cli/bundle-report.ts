@@ -1,3 +1,4 @@
+import { type Delta, describeBase } from '../bundle/delta.ts';
 import type { BundleDocument } from '../bundle/document.ts';
 import type { MediaReport } from '../bundle/medium.ts';
 import type { VerifyProblem, VerifyReport } from '../bundle/verify.ts';
@@ -13,10 +14,11 @@ export interface InspectedBundle {
   /** Undefined: not looked at. */
   readonly signedBy: { id: string; name: string } | undefined;
   readonly document: BundleDocument;
+  readonly delta?: Delta | undefined;
 }
 
 /** Shows what one bundle holds. */
-export function showBundle({ digest, document, signedBy }: InspectedBundle, format: Format): void {
+export function showBundle({ digest, document, signedBy, delta }: InspectedBundle, format: Format): void {
   if (format === 'name') {
     print(document.name);
     return;
@@ -33,6 +35,10 @@ export function showBundle({ digest, document, signedBy }: InspectedBundle, form
     ['Update from', document.previous.join(', ') || 'nothing: for new clusters only'],
     ['OS image', os === undefined ? 'none: nodes do not reboot into it' : osLine(os)],
     ['Payload', document.payload],
+    ...(document.platforms === undefined
+      ? []
+      : [['Platforms', document.platforms.join(', ')] as [string, string]]),
+    ...(delta === undefined ? [] : [['Delta', deltaLine(delta)] as [string, string]]),
   ];
   for (const [label, value] of facts) print(`${`${label}:`.padEnd(13)}${value}`);
   print('');
@@ -75,6 +81,7 @@ export async function showReport(
       signedBy: each.bundle?.signedBy,
       blobs: each.hashed.size,
       bytes: each.bytes,
+      ...(each.delta === undefined ? {} : { delta: deltaObject(each.delta) }),
       problems: each.problems,
     }));
     return await printObject({ path, verified, bundles, problems: report.problems }, format);
@@ -97,7 +104,19 @@ function resultLine(report: VerifyReport): string {
     `  signed by  ${signedBy.name} (key ${signedBy.id})`,
     `  digest     ${bundle.digest}`,
     `  content    ${document.images.length} images, ${report.hashed.size} blobs, ${humanBytes(report.bytes)}, each byte hashed`,
+    ...(report.delta === undefined ? [] : [`  delta      ${deltaLine(report.delta)}`]),
   ].join('\n');
+}
+
+function deltaLine(delta: Delta): string {
+  const bytes = [...delta.lacks.values()].reduce((sum, size) => sum + size, 0);
+  return `not whole: ${delta.lacks.size} blobs (${humanBytes(bytes)}) must be in the cluster already, with ${describeBase(delta)}`;
+}
+
+/** For scripts: what a delta needs. */
+export function deltaObject(delta: Delta): object {
+  const bytes = [...delta.lacks.values()].reduce((sum, size) => sum + size, 0);
+  return { since: delta.since, blobs: delta.lacks.size, bytes };
 }
 
 function problemLine({ image, digest, code, problem }: VerifyProblem): string {

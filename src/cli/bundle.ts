@@ -1,12 +1,19 @@
 import { Command } from 'commander';
 import type { BuiltBundle } from '../build/bundle.ts';
+import { describeBase } from '../bundle/delta.ts';
 import type { BundleRole } from '../bundle/document.ts';
 import type { MediaReport } from '../bundle/medium.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { Media } from '../media/media.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { assignments, collect, collectList } from './arguments.ts';
-import { type InspectedBundle, showBundle, showReport, trustedKeysDirectory } from './bundle-report.ts';
+import {
+  deltaObject,
+  type InspectedBundle,
+  showBundle,
+  showReport,
+  trustedKeysDirectory,
+} from './bundle-report.ts';
 import {
   type Format,
   formatFlag,
@@ -85,6 +92,7 @@ Examples:
   sluice bundle build --payload oci:./release:1.1.0 --image web=oci:./images:web --key sluice.key --out /media/usb
   sluice bundle build --payload oci:./release:1.1.0 --image registry.example/tools/curl:8=oci:./images:curl \\
       --key sluice.key --out release-1.1.0.iso
+  sluice bundle build --payload oci:./release:1.1.1 --since inventory.json --key sluice.key --out 1.1.1-delta.iso --split 4095M
   sluice bundle build --payload docker://quay.io/okd/scos-release:4.20.0 --platform linux/amd64 \\
       --key sluice.key --out okd-4.20.0.iso`,
     )
@@ -133,6 +141,7 @@ interface BuildOptions extends RegistryOptions {
   payloadRepository?: string;
   platform?: string[];
   split?: string;
+  since?: string;
   key: string;
   out: string;
   output?: string;
@@ -158,6 +167,7 @@ async function build(options: BuildOptions): Promise<void> {
     out: options.out,
     access: registryAccess(options),
     ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
+    ...(options.since === undefined ? {} : { since: options.since }),
     ...(options.split === undefined ? {} : { splitBytes: await readSplit(options.split) }),
     ...(options.osImage === undefined ? {} : { osImage: options.osImage }),
     ...(options.payloadRepository === undefined ? {} : { payloadRepository: options.payloadRepository }),
@@ -202,12 +212,23 @@ async function showBuilt(built: BuiltBundle, path: string, format: Format): Prom
   const { document, digest } = built;
   for (const each of built.notes) note(`note: ${each}`);
   if (format === 'json' || format === 'yaml')
-    return await printObject({ digest, path, files: built.files, document }, format);
+    return await printObject(
+      {
+        digest,
+        path,
+        files: built.files,
+        document,
+        ...(built.delta === undefined ? {} : { delta: deltaObject(built.delta) }),
+      },
+      format,
+    );
   if (format === 'name') return print(document.name);
   const bytes = document.images.reduce((sum, image) => sum + image.closureBytes, 0);
   print(`${document.name} ${paint('green', 'built and signed')}: ${path}`);
   print(`  digest   ${digest}`);
   if (built.files.length > 1) print(`  parts    ${built.files.length - 1}; keep them together with ${path}`);
+  if (built.delta !== undefined)
+    print(`  delta    needs ${describeBase(built.delta)} in the cluster, and is of no use elsewhere`);
   print(`  images   ${document.images.length}, ${humanBytes(bytes)} with what several of them share`);
   print(`  verify   sluice bundle verify ${path} --key <sluice.pub>`);
 }
@@ -245,12 +266,17 @@ async function inspect(path: string, options: { key?: string[]; output?: string 
         bundles.push({ ...(await readUnverifiedBundle(media.content, { name })), signedBy: undefined });
       } else {
         const { digest, document, signedBy } = await openBundle(media.content, { name }, keys);
-        bundles.push({ digest, document, signedBy });
+        const { readDelta } = await import('../bundle/delta.ts');
+        bundles.push({ digest, document, signedBy, delta: await readDelta(media.content, digest, keys) });
       }
     }
     if (bundles.length === 0) throw new SluiceError('MediaUnreadable', `${path} carries no release bundle`);
     if (format === 'json' || format === 'yaml') {
-      return await printObject({ path, format: media.format, bundles }, format);
+      const shown = bundles.map((each) => ({
+        ...each,
+        ...(each.delta === undefined ? {} : { delta: deltaObject(each.delta) }),
+      }));
+      return await printObject({ path, format: media.format, bundles: shown }, format);
     }
     for (const bundle of bundles) showBundle(bundle, format);
   } finally {

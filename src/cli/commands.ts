@@ -36,6 +36,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: () => import('./release.ts'),
   },
   {
+    name: 'inventory',
+    summary: 'Print what the cluster has, so that a bundle need not carry it again',
+    group: 'Bring in',
+    load: () => import('./inventory.ts'),
+  },
+  {
     name: 'preflight',
     summary: "Run a target release's own checks against this cluster, read-only",
     group: 'Update',

@@ -1,0 +1,63 @@
+import { type Delta, deltaArtifactType, deltaDocumentType, deltaTag, formatDelta } from '../bundle/delta.ts';
+import { type BundleRole, bundleRepository } from '../bundle/document.ts';
+import { SluiceError } from '../errors/error.ts';
+import { type Digest, digestOf } from '../oci/digest.ts';
+import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
+import type { Store } from '../store/store.ts';
+import { readBase } from './base.ts';
+import type { ImagePlan } from './plan.ts';
+import { putBlob, signBundle } from './sign.ts';
+
+interface Planned {
+  readonly image: { readonly role: BundleRole };
+  readonly plan: ImagePlan;
+}
+
+/**
+ * What a base lets a bundle leave out: layers and configurations. Manifests always travel, so that what is needed is
+ * known before the base is looked at, and so does the whole payload, which says what is to be checked.
+ *
+ * Errors: Conflict (the base is the bundle itself), and those of `readBase`.
+ */
+export async function planDelta(since: string, planned: readonly Planned[], bundle: Digest): Promise<Delta> {
+  const base = await readBase(since);
+  const releases = base.releases.filter((each) => each.digest !== bundle);
+  if (releases.length < base.releases.length) {
+    throw new SluiceError('Conflict', `${since} holds this very bundle already: a delta would be empty`);
+  }
+  const needed = new Set<Digest>();
+  const lacks = new Map<Digest, number>();
+  for (const { image, plan } of planned) {
+    for (const { kind, digest, size } of plan.items) {
+      if (image.role === 'payload') needed.add(digest);
+      else if (kind === 'blob' && base.blobs.has(digest)) lacks.set(digest, size);
+    }
+  }
+  for (const digest of needed) lacks.delete(digest);
+  return { bundle, since: releases, lacks };
+}
+
+/** Puts the document of a delta beside its bundle, and signs it. */
+export async function putDelta(
+  store: Store,
+  delta: Delta,
+  privatePem: string,
+  subject: Descriptor,
+): Promise<void> {
+  const layer = await putBlob(store, bundleRepository, formatDelta(delta), deltaDocumentType);
+  const config = await putBlob(store, bundleRepository, Buffer.from('{}'), mediaTypes.ociEmpty);
+  const bytes = Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: mediaTypes.ociManifest,
+      artifactType: deltaArtifactType,
+      config,
+      layers: [layer],
+      subject,
+    }),
+  );
+  const digest = digestOf(bytes);
+  await store.putManifest(bundleRepository, { digest, mediaType: mediaTypes.ociManifest, bytes });
+  await signBundle(store, { mediaType: mediaTypes.ociManifest, digest, size: bytes.length }, privatePem);
+  await store.tag(bundleRepository, deltaTag(delta.bundle), digest);
+}
