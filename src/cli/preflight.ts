@@ -16,6 +16,7 @@ import {
   renderTable,
 } from './output.ts';
 import { exitCodeOf, reportData, reportView, wrapRows } from './preflight-report.ts';
+import type { TryOptions } from './preflight-try.ts';
 
 interface RunOptions extends ConnectOptions {
   readonly to?: string;
@@ -27,7 +28,7 @@ interface RunOptions extends ConnectOptions {
   readonly detailedExitcode?: boolean;
 }
 
-/** `sluice preflight run|ls|show`. */
+/** `sluice preflight run|ls|show|try`. */
 export function command(): Command {
   const root = new Command().description(
     "Run a target release's own checks against this cluster, read-only, and see what they found",
@@ -53,6 +54,26 @@ export function command(): Command {
     .action((name: string, options: RunOptions) =>
       withClient(options, (client) => show(client, name, options)),
     );
+  root
+    .command('try')
+    .description('Run one check without a cluster, against recorded objects, while it is being written')
+    .requiredOption(
+      '--image <source>',
+      'the image of the check: oci:DIR:REF, docker-archive:FILE or HOST/NAME@DIGEST',
+    )
+    .requiredOption('--cluster <dir>', 'recorded objects, as kubectl get -o yaml writes them')
+    .option('--manifest <file>', "the check's Job manifest, with its command and the reads that it asks for")
+    .option('--release-manifests <dir>', 'files that it finds in /release-manifests')
+    .option('--from <version>', 'the version that the cluster has', '1.0.0')
+    .option('--to <version>', 'the version that would be gone to', '1.1.0')
+    .option('--kernel <version>', 'the kernel of the target')
+    .option('--os-version <version>', 'the OS version of the target')
+    .option('--timeout <duration>', 'how long it may take', '2m')
+    .option(formatFlag, formatHelp)
+    .action(async (options: TryOptions & { output?: string }) => {
+      const { tryCheck } = await import('./preflight-try.ts');
+      process.exitCode = await tryCheck(options, parseFormat(options.output));
+    });
   root.addHelpText(
     'after',
     `
@@ -66,7 +87,10 @@ Examples:
   sluice preflight run --to 1.1.0
   sluice preflight run --to 1.1.0 --accept EvictionPolicyRemoved
   sluice preflight ls
-  sluice preflight show 1.1.0 -o wide`,
+  sluice preflight show 1.1.0 -o wide
+  sluice preflight try --image oci:images:cache-check --manifest cache-check.yaml --cluster recorded/
+
+docs/preflight-checks.md shows how a check is written, from nothing, in fifteen minutes.`,
   );
   return root;
 }
