@@ -14,16 +14,25 @@ export async function isOwnerAlive(owner: string): Promise<boolean> {
   const [, pid, start, boot] = ownerForm.exec(owner) ?? [];
   if (boot !== bootId()) return false;
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
-  return stat !== undefined && startOf(stat) === start;
+  return stat !== undefined && !hasEnded(stat) && startOf(stat) === start;
 }
 
 function ownerOf(pid: number, start: string, boot: string): string {
   return `${pid}-${start}-${boot}`;
 }
 
-/** proc(5): field 22, counted behind the name, which may hold anything but ends with the last parenthesis. */
 function startOf(stat: string): string {
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '0';
+  return fieldsOf(stat)[19] ?? '0';
+}
+
+/** An ended process stands in the table until its parent asks for it (state Z), in some containers for ever. */
+function hasEnded(stat: string): boolean {
+  return fieldsOf(stat)[0] === 'Z';
+}
+
+/** proc(5): the fields from the third on, behind the name, which may hold anything but ends with the last parenthesis. */
+function fieldsOf(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 function bootId(): string {

@@ -40,13 +40,17 @@ export async function runningState(layout: UpLayout): Promise<UpState | undefine
   return state;
 }
 
-/** The start time of a process in clock ticks since boot (proc(5), stat, field 22); undefined where it is gone. */
+/**
+ * The start time of a process in clock ticks since boot (proc(5), stat, field 22); undefined where it is gone, also
+ * where it has ended and only its parent has not asked for it yet (state Z).
+ */
 export async function startTicksOf(pid: number): Promise<number | undefined> {
   const { readFile } = await import('node:fs/promises');
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
     // The command name in parentheses may itself hold spaces and parentheses.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? undefined : Number(fields[19]);
   } catch {
     return undefined;
   }

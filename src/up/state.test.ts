@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { isOwnerAlive, ownOwner } from '../store/owner.ts';
+import { startTicksOf } from './state.ts';
+
+test('a process that has ended is gone, though its parent has not asked for it', async (t) => {
+  // The child ends after another program took the shell's place, which never asks for it.
+  const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  t.after(() => parent.kill('SIGKILL'));
+  const [said] = await once(parent.stdout, 'data');
+  const pid = Number(String(said));
+  const started = await startTicksOf(pid);
+  assert.notEqual(started, undefined);
+  const until = Date.now() + 5_000;
+  while ((await startTicksOf(pid)) !== undefined) assert.ok(Date.now() < until, 'it counts as running');
+  process.kill(pid, 0); // It still stands in the table of processes.
+  assert.notEqual(await startTicksOf(process.pid), undefined);
+  const [, start, boot] = ownOwner.split('-');
+  assert.equal(await isOwnerAlive(`${process.pid}-${start}-${boot}`), true);
+  assert.equal(await isOwnerAlive(`${pid}-${started}-${boot}`), false);
+});
