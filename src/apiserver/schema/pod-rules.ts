@@ -89,8 +89,12 @@ function* containerErrors(
   volumes: ReadonlyMap<string, JsonObject>,
 ): Generator<FieldError> {
   const { image } = container;
-  if (typeof image !== 'string' || image === '') yield required(`${path}.image`);
-  else if (image.trim() !== image) {
+  // A template may leave it out: whoever makes Pods of it may fill it in.
+  if (typeof image !== 'string' || image === '') {
+    if (path.startsWith('spec.containers') || path.startsWith('spec.initContainers')) {
+      yield required(`${path}.image`);
+    }
+  } else if (image.trim() !== image) {
     yield invalid(`${path}.image`, image, 'must not have leading or trailing whitespace');
   }
   yield* oneOf(container.imagePullPolicy, `${path}.imagePullPolicy`, ['Always', 'IfNotPresent', 'Never']);
