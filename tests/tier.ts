@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { systemdMissing } from './systemd/base.ts';
 
 /**
  * What a test needs of its host. A tier that `SLUICE_REQUIRE` names must be there: then its absence fails
@@ -12,12 +13,14 @@ export type Need =
   | 'containers'
   | 'docker-registry'
   | 'go'
+  | 'gpg'
   | 'kubectl'
   | 'mksquashfs'
   | 'podman'
   | 'root'
   | 'shared-data'
   | 'skopeo'
+  | 'systemd'
   | 'xorriso';
 
 /** The reference data beside the project, where it is. */
@@ -57,6 +60,8 @@ function look(need: Need): string | undefined {
       return existsSync(sharedData) ? undefined : 'no ../shared/data beside the project';
     case 'containers':
       return missing('podman') ?? containersRun();
+    case 'systemd':
+      return systemdMissing();
     default:
       return onPath(need) ? undefined : `${need} is not installed`;
   }
@@ -102,6 +107,14 @@ function onPath(program: string): boolean {
 
 /** `./test tiers`: what CI may require of this host. */
 if (import.meta.main) {
-  const tiers: readonly Need[] = ['containers', 'docker-registry', 'go', 'kubectl', 'skopeo', 'xorriso'];
+  const tiers: readonly Need[] = [
+    'containers',
+    'docker-registry',
+    'go',
+    'kubectl',
+    'skopeo',
+    'systemd',
+    'xorriso',
+  ];
   process.stdout.write(`${tiers.filter((tier) => missing(tier) === undefined).join(',')}\n`);
 }

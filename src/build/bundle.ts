@@ -17,6 +17,7 @@ import { writeDurable } from '../durable/file.ts';
 import { SluiceError } from '../errors/error.ts';
 import { formatHint, hintFile } from '../media/hint.ts';
 import type { Digest } from '../oci/digest.ts';
+import { readManifest } from '../oci/read.ts';
 import { isRepositoryName, parseReference } from '../oci/reference.ts';
 import { type Payload, type PayloadImage, readPayload } from '../payload/payload.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -25,9 +26,11 @@ import { anyConfig } from './config.ts';
 import { planDelta, putDelta } from './delta.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { prepareOutput } from './output.ts';
+import { withArtifact } from './overlay.ts';
 import { inParallel } from './parallel.ts';
 import { type ImagePlan, planImage } from './plan.ts';
 import type { RegistryAccess } from './registry-source.ts';
+import type { ReleaseSignatureOptions } from './release-signatures.ts';
 import { signBundle } from './sign.ts';
 import { createSourceOpener, type ImageSource, imageOf, type SourceOpener } from './source.ts';
 import { type TransferProgress, transferImages } from './transfer.ts';
@@ -53,6 +56,8 @@ export interface BuildBundleOptions {
   readonly platforms?: readonly string[];
   /** How registries are reached; default: as the environment says. */
   readonly access?: RegistryAccess;
+  /** OpenPGP signatures of the release to carry along. */
+  readonly releaseSignatures?: ReleaseSignatureOptions;
   /** Private key, PEM. */
   readonly privatePem: string;
   /** A directory, or a file that ends in `.iso`, `.squashfs` or `.tar`. */
@@ -96,8 +101,9 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
   const output = await prepareOutput(options.out, options.splitBytes);
   const opener = createSourceOpener(output.scratch, options.access);
   try {
-    const source = await opener.open(options.payload);
-    const payload = await openPayload(options, source);
+    const given = await opener.open(options.payload);
+    const payload = await openPayload(options, given);
+    const source = await withReleaseSignatures(options, given, payload.digest);
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
     const composed = await composeBundle(document);
@@ -128,6 +134,20 @@ async function openPayload(options: BuildBundleOptions, source: ImageSource): Pr
   return await readPayload(source.content, source.repository, await imageOf(source, 'the payload'), {
     ...(architecture === undefined ? {} : { architecture }),
   });
+}
+
+/** The payload's source, with the OpenPGP signatures of the release as though they had been pushed beside it. */
+async function withReleaseSignatures(
+  options: BuildBundleOptions,
+  source: ImageSource,
+  payload: Digest,
+): Promise<ImageSource> {
+  if (options.releaseSignatures === undefined) return source;
+  const { findReleaseSignatures, signaturesArtifact } = await import('./release-signatures.ts');
+  const signatures = await findReleaseSignatures(payload, options.releaseSignatures);
+  const { raw } = await readManifest(source.content, source.repository, payload);
+  const subject = { mediaType: raw.mediaType, digest: raw.digest, size: raw.bytes.length };
+  return { ...source, content: withArtifact(source.content, signaturesArtifact(subject, signatures)) };
 }
 
 /** What one image is, and where it is taken from. */

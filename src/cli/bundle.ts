@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { BuiltBundle } from '../build/bundle.ts';
+import type { ReleaseSignatureOptions } from '../build/release-signatures.ts';
 import { describeBase } from '../bundle/delta.ts';
 import type { BundleRole } from '../bundle/document.ts';
 import type { MediaReport } from '../bundle/medium.ts';
@@ -60,6 +61,16 @@ function buildCommand(): Command {
     )
     .option('--os-image <tag>', 'the image that nodes boot, where labels do not tell')
     .option('--payload-repository <repository>', 'repository by which clusters name the payload')
+    .option(
+      '--release-signatures <store...>',
+      'OpenPGP signatures of the release: a directory or address with sha256=<hex>/signature-1; repeatable',
+      collect,
+    )
+    .option(
+      '--release-keyring <file...>',
+      'OpenPGP keys by which the release must be signed; repeatable',
+      collect,
+    )
     .requiredOption('--key <file>', 'the private key to sign with')
     .requiredOption('--out <path>', 'a directory, or a file that ends in .iso, .squashfs or .tar')
     .option(
@@ -142,6 +153,8 @@ interface BuildOptions extends RegistryOptions {
   platform?: string[];
   split?: string;
   since?: string;
+  releaseSignatures?: string[];
+  releaseKeyring?: string[];
   key: string;
   out: string;
   output?: string;
@@ -167,6 +180,7 @@ async function build(options: BuildOptions): Promise<void> {
     out: options.out,
     access: registryAccess(options),
     ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
+    ...(await readReleaseSignatureOptions(options)),
     ...(options.since === undefined ? {} : { since: options.since }),
     ...(options.split === undefined ? {} : { splitBytes: await readSplit(options.split) }),
     ...(options.osImage === undefined ? {} : { osImage: options.osImage }),
@@ -181,6 +195,25 @@ async function build(options: BuildOptions): Promise<void> {
   });
   progress.end();
   await showBuilt(built, built.files[0] ?? options.out, format);
+}
+
+async function readReleaseSignatureOptions(
+  options: BuildOptions,
+): Promise<{ releaseSignatures?: ReleaseSignatureOptions }> {
+  const { releaseSignatures: stores, releaseKeyring: files = [] } = options;
+  if (stores === undefined) {
+    if (files.length === 0) return {};
+    throw new SluiceError('Usage', '--release-keyring is given without --release-signatures');
+  }
+  const { readFile } = await import('node:fs/promises');
+  const { basename } = await import('node:path');
+  const keyrings = files.map(async (file) => {
+    const keys = await readFile(file).catch((cause: unknown) => {
+      throw new SluiceError('NotFound', `the keyring ${file} cannot be read`, { cause });
+    });
+    return { name: basename(file), keys };
+  });
+  return { releaseSignatures: { stores, keyrings: await Promise.all(keyrings), env: process.env } };
 }
 
 async function readSplit(text: string): Promise<number> {

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildBundle } from '../src/build/bundle.ts';
+import { openBundle } from '../src/bundle/bundle.ts';
+import { bundleRepository } from '../src/bundle/document.ts';
+import { openMedia } from '../src/media/media.ts';
+import { parseManifest } from '../src/oci/manifest.ts';
+import { run, runOrThrow } from '../src/process/run.ts';
+import { parseTrustedKey } from '../src/trust/keys.ts';
+import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { listeningRegistry, type RunningRegistry } from './stock-registry.ts';
+import { needs, repository } from './tier.ts';
+
+const key = testKey();
+const other = testKey('other');
+let directory: string;
+let release: TestRelease;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sluice-cosign-'));
+  release = await makeRelease({ version: '1.1.0', dir: directory, key: key.pair });
+  await writeFile(join(directory, 'key.pub'), key.pair.publicPem);
+  await writeFile(join(directory, 'other.pub'), other.pair.publicPem);
+});
+after(() => rm(directory, { recursive: true }));
+
+test('openssl, which knows nothing of us, verifies our signature over the exact bytes', async () => {
+  const media = await openMedia(release.path);
+  const raw = await media.content.manifest(bundleRepository, `${release.digest.replace(':', '-')}.sig`);
+  const manifest = parseManifest(raw?.bytes ?? new Uint8Array(0));
+  const layer = manifest.kind === 'image' ? manifest.layers[0] : undefined;
+  assert.ok(layer !== undefined);
+  const payload = await media.content.openBlob(bundleRepository, layer.digest);
+  await writeFile(join(directory, 'payload'), (await payload?.read(0, payload.size)) ?? '');
+  await payload?.close();
+  await media.close();
+  await writeFile(
+    join(directory, 'signature'),
+    Buffer.from(layer.annotations?.['dev.cosignproject.cosign/signature'] ?? '', 'base64'),
+  );
+  const check = (pub: string) =>
+    run('openssl', [
+      'dgst',
+      '-sha256',
+      '-verify',
+      join(directory, pub),
+      '-signature',
+      join(directory, 'signature'),
+      join(directory, 'payload'),
+    ]);
+  assert.match((await check('key.pub')).stdout, /Verified OK/);
+  assert.notEqual((await check('other.pub')).code, 0);
+});
+
+async function cosignPath(): Promise<string> {
+  const { stdout } = await runOrThrow(join(repository, 'tests/engine/cosign.sh'), [], {
+    timeoutMs: 40 * 60_000,
+  });
+  return stdout.trim();
+}
+
+/** Our media, served by the stock registry. */
+async function serve(path: string, name: string): Promise<RunningRegistry> {
+  const root = join(directory, name);
+  await cp(path, join(root, 'data'), { recursive: true });
+  return await listeningRegistry(root, {});
+}
+
+test(
+  'S10 cosign itself accepts our signatures, without any network, and refuses another key',
+  needs('go', 'docker-registry'),
+  async () => {
+    const cosign = await cosignPath();
+    const registry = await serve(release.path, 'served');
+    try {
+      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
+      // A home of its own: nothing of the trust root is cached, and no address of it can be reached.
+      const env = {
+        ...process.env,
+        HOME: join(directory, 'home'),
+        HTTPS_PROXY: 'http://127.0.0.1:1',
+        TUF_ROOT: join(directory, 'tuf'),
+      };
+      const verify = (pub: string, ...more: string[]) =>
+        run(
+          cosign,
+          [
+            'verify',
+            '--key',
+            join(directory, pub),
+            '--insecure-ignore-tlog',
+            '--allow-http-registry',
+            ...more,
+            image,
+          ],
+          { env },
+        );
+      const good = await verify('key.pub');
+      assert.equal(good.code, 0, good.stderr);
+      assert.match(good.stdout, new RegExp(release.digest));
+      assert.notEqual((await verify('other.pub')).code, 0);
+    } finally {
+      await registry.close();
+    }
+  },
+);
+
+test(
+  'what cosign signs is trusted by us: its key format, its signature',
+  needs('go', 'docker-registry'),
+  async () => {
+    const cosign = await cosignPath();
+    const env = {
+      ...process.env,
+      COSIGN_PASSWORD: '',
+      HOME: join(directory, 'home'),
+      TUF_ROOT: join(directory, 'tuf'),
+    };
+    await runOrThrow(cosign, ['generate-key-pair'], { cwd: directory, env });
+    const registry = await serve(release.path, 'signed');
+    try {
+      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
+      await runOrThrow(
+        cosign,
+        [
+          'sign',
+          '--key',
+          join(directory, 'cosign.key'),
+          '--tlog-upload=false',
+          '--allow-http-registry',
+          '--yes',
+          image,
+        ],
+        { env, timeoutMs: 120_000 },
+      );
+    } finally {
+      await registry.close();
+    }
+    const trusted = parseTrustedKey('cosign', await readFile(join(directory, 'cosign.pub'), 'utf8'));
+    const media = await openMedia(join(directory, 'signed', 'data'));
+    try {
+      const bundle = await openBundle(media.content, { digest: release.digest }, [trusted]);
+      assert.equal(bundle.signedBy.id, trusted.id);
+      // Rotation: both keys are known for a while, either signature is enough, and the old one alone still is.
+      for (const keys of [[key.trusted, trusted], [key.trusted]]) {
+        assert.equal(
+          (await openBundle(media.content, { digest: release.digest }, keys)).digest,
+          release.digest,
+        );
+      }
+      await assert.rejects(openBundle(media.content, { digest: release.digest }, [other.trusted]), {
+        code: 'SignatureUntrusted',
+        message: new RegExp(`other \\(${other.trusted.id}\\)`),
+      });
+    } finally {
+      await media.close();
+    }
+  },
+);
+
+test(
+  'the signatures of an image that cosign signed travel with it',
+  needs('go', 'docker-registry', 'skopeo'),
+  async () => {
+    const cosign = await cosignPath();
+    const registry = await listeningRegistry(join(directory, 'images'), {});
+    const env = {
+      ...process.env,
+      COSIGN_PASSWORD: '',
+      HOME: join(directory, 'home'),
+      TUF_ROOT: join(directory, 'tuf'),
+    };
+    try {
+      const source = release.sources.get('web') ?? '';
+      await runOrThrow('skopeo', [
+        'copy',
+        '--insecure-policy',
+        '--dest-tls-verify=false',
+        source,
+        `docker://${registry.host}/team/web:1`,
+      ]);
+      const digest = release.document.images.find((each) => each.name === 'web')?.digest ?? '';
+      await runOrThrow(
+        cosign,
+        [
+          'sign',
+          '--key',
+          join(directory, 'cosign.key'),
+          '--tlog-upload=false',
+          '--allow-http-registry',
+          '--yes',
+          `${registry.host}/team/web@${digest}`,
+        ],
+        { env, timeoutMs: 120_000 },
+      );
+      const out = join(directory, 'with-signatures');
+      const built = await buildBundle({
+        payload: release.payloadSource,
+        images: new Map([['web', `docker://${registry.host}/team/web:1`]]),
+        access: { env: { HOME: '/nonexistent' }, insecure: [registry.host] },
+        privatePem: key.pair.privatePem,
+        out,
+      });
+      assert.deepEqual(
+        built.document.images.find((each) => each.name === 'web')?.attached.map((each) => each.tag),
+        [`${digest.replace(':', '-')}.sig`],
+      );
+      const media = await openMedia(out);
+      assert.ok(
+        (await media.content.manifest('openshift/release', `${digest.replace(':', '-')}.sig`)) !== undefined,
+      );
+      await media.close();
+    } finally {
+      await registry.close();
+    }
+  },
+);
