@@ -39,7 +39,9 @@ export interface ImageRoot {
  * Everything that a bundle is made of, children before their parents, the images first, then the bundle's own
  * signature, the bundle's manifest last: who stores it in this order never has a parent without its children.
  * A blob appears once for each repository that needs it; a manifest once for each repository and image name.
- * All of it hangs on the signed digest: what is on media besides is not in it.
+ * All of it hangs on the signed digest, but for the signatures: their manifests are signed by nobody, and
+ * `verifySignatures` lets only those in that name nothing but small documents about the bundle. What is on media
+ * besides is not in it.
  *
  * Errors, while it is read: ContentMissing, DigestMismatch, InputInvalid, MediaLost.
  */

@@ -1,6 +1,6 @@
 import { SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
-import { type Descriptor, parseManifest } from '../oci/manifest.ts';
+import { type Descriptor, type ImageManifest, parseManifest } from '../oci/manifest.ts';
 import { readBlob } from '../oci/read.ts';
 import type { ContentSource, RawManifest } from '../oci/source.ts';
 import {
@@ -8,6 +8,7 @@ import {
   signatureAnnotation,
   signatureArtifactType,
   signatureTag,
+  signedDigest,
   simpleSigningBytesMax,
   simpleSigningMediaType,
   verifyClaim,
@@ -18,11 +19,18 @@ import { type Attachment, bundleRepository } from './document.ts';
 /** Signature manifests of one bundle that are looked at, and signatures in each of them. */
 const manifestsMax = 16;
 const layersMax = 32;
+/** Bytes of a signature's manifest: certificates may stand in its annotations. */
+const signatureManifestBytesMax = 256 * 1024;
+/** Bytes of the image configuration that cosign writes beside the signed documents; it lists them. */
+const configBytesMax = 64 * 1024;
 
 export interface VerifiedSignatures {
   /** A trusted key that signed. */
   readonly key: TrustedKey;
-  /** The signature manifests that a trusted key's signature was found in. */
+  /**
+   * The signature manifests that a trusted key's signature was found in. Nobody signs these manifests themselves, so
+   * one is only among them where all that it names are small documents about this very digest.
+   */
   readonly signatures: readonly Attachment[];
 }
 
@@ -97,6 +105,7 @@ async function verifyManifest(
 ): Promise<TrustedKey | undefined> {
   const manifest = parseManifest(raw.bytes, raw.mediaType);
   if (manifest.kind !== 'image') return undefined;
+  let key: TrustedKey | undefined;
   let damage: unknown;
   for (const layer of manifest.layers.slice(0, layersMax)) {
     if (layer.mediaType !== simpleSigningMediaType) continue;
@@ -105,15 +114,46 @@ async function verifyManifest(
       const signature = layer.annotations?.[signatureAnnotation] ?? '';
       const payload = await readBlob(content, bundleRepository, layer.digest, simpleSigningBytesMax);
       const claim = verifyClaim(payload, signature, context.keys, context.digest);
-      if (claim === undefined) continue;
-      requireBundleReference(claim.dockerReference, context.label);
-      return claim.key;
+      // Of a key that is not known here: it may stand beside, but must speak of the same.
+      if (claim === undefined) requireDigest(payload, context);
+      else requireBundleReference(claim.dockerReference, context.label);
+      key ??= claim?.key;
     } catch (error) {
       damage ??= error;
     }
   }
+  // What is damaged beside a good signature would be served and copied with it.
   if (damage !== undefined) throw damage;
-  return undefined;
+  if (key !== undefined) requireSignaturesOnly(raw, manifest, context.label);
+  return key;
+}
+
+/**
+ * Whoever has a medium can write another manifest around a good signature: what it names besides would be served and
+ * copied as part of the bundle, though no key ever vouched for it.
+ */
+function requireSignaturesOnly(raw: RawManifest, manifest: ImageManifest, label: string): void {
+  const { config, layers } = manifest;
+  const isSmall =
+    raw.bytes.length <= signatureManifestBytesMax &&
+    config.size <= configBytesMax &&
+    layers.length <= layersMax &&
+    layers.every((layer) => layer.size <= simpleSigningBytesMax);
+  if (isSmall && layers.every((layer) => layer.mediaType === simpleSigningMediaType)) return;
+  throw new SluiceError(
+    'SignatureUntrusted',
+    `${label} carries a signature manifest, ${raw.digest}, that names more than signatures`,
+    { next: 'Take the bundle from its maker again: somebody has added to it.' },
+  );
+}
+
+function requireDigest(payload: Uint8Array, context: { digest: Digest; label: string }): void {
+  const digest = signedDigest(payload);
+  if (digest === context.digest) return;
+  throw new SluiceError(
+    'DigestMismatch',
+    `${context.label} carries a signature for ${digest.slice(0, 80)}, not for ${context.digest}`,
+  );
 }
 
 /** What a signature says of its maker: shown where it cannot be verified, so it must be harmless to print. */

@@ -5,10 +5,17 @@ import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { needs } from '../../tests/tier.ts';
+import { putBlob } from '../build/sign.ts';
 import { openMedia } from '../media/media.ts';
-import { type Digest, hexOf } from '../oci/digest.ts';
+import { type Digest, digestOf, hexOf } from '../oci/digest.ts';
+import { mediaTypes } from '../oci/manifest.ts';
+import { treeContent } from '../store/content.ts';
 import { blobData, layerLink, revisionLink, tagLink } from '../store/path.ts';
+import { openStore } from '../store/store.ts';
+import { directoryTree } from '../store/tree.ts';
+import { signatureAnnotation, signatureTag, signManifest, simpleSigningMediaType } from '../trust/cosign.ts';
 import type { TrustedKey } from '../trust/keys.ts';
+import { openBundle } from './bundle.ts';
 import { bundleRepository, componentRepository } from './document.ts';
 import { type MediaReport, verifyMedia } from './medium.ts';
 import type { VerifyProblem } from './verify.ts';
@@ -185,6 +192,73 @@ test('a signature of another bundle under the tag of this one is refused', async
   assert.ok(
     found.some((each) => each.code === 'DigestMismatch' && /1\.2\.0.*stands.*1\.1\.0/.test(each.problem)),
     JSON.stringify(found),
+  );
+});
+
+test('a signature manifest that names more than signatures is refused, and nothing of it is served', async (t) => {
+  const copy = join(directory, 'stuffed');
+  t.after(() => rm(copy, { recursive: true, force: true }));
+  for (const stuffing of ['layer', 'config', 'many', 'text'] as const) {
+    await rm(copy, { recursive: true, force: true });
+    await cp(release.path, copy, { recursive: true });
+    const tag = signatureTag(release.digest);
+    const store = await openStore(copy);
+    const raw = await store.manifest(bundleRepository, tag);
+    assert.ok(raw);
+    const manifest = JSON.parse(Buffer.from(raw.bytes).toString('utf8'));
+    const put = (bytes: Buffer, type: string) => putBlob(store, bundleRepository, bytes, type);
+    if (stuffing === 'layer')
+      manifest.layers.push(await put(Buffer.alloc(300_000, 'x'), mediaTypes.ociLayerTar));
+    if (stuffing === 'config') manifest.config = await put(Buffer.alloc(300_000, 'y'), mediaTypes.ociConfig);
+    if (stuffing === 'many') manifest.layers.push(...Array.from({ length: 100 }, () => manifest.layers[0]));
+    if (stuffing === 'text')
+      manifest.layers.push(await put(Buffer.from('not a document'), simpleSigningMediaType));
+    const bytes = Buffer.from(JSON.stringify(manifest));
+    const digest = digestOf(bytes);
+    await store.putManifest(bundleRepository, { digest, mediaType: mediaTypes.ociManifest, bytes });
+    await store.tag(bundleRepository, tag, digest);
+    await rm(join(copy, revisionLink(bundleRepository, raw.digest)));
+    const content = treeContent(directoryTree(copy));
+    await assert.rejects(openBundle(content, { digest: release.digest }, [key.trusted]), stuffing);
+    assert.notDeepEqual(problemsOf(await check(copy)), [], stuffing);
+
+    // Beside the true one it does no harm, and does not travel.
+    await store.putManifest(bundleRepository, raw);
+    const { signatures } = await openBundle(content, { digest: release.digest }, [key.trusted]);
+    assert.deepEqual(
+      signatures.map((each) => each.digest),
+      [raw.digest],
+    );
+  }
+});
+
+test('a second signature, by a key that is not known here, may stand beside the trusted one', async (t) => {
+  const copy = join(directory, 'two-keys');
+  t.after(() => rm(copy, { recursive: true, force: true }));
+  await cp(release.path, copy, { recursive: true });
+  const store = await openStore(copy);
+  const tag = signatureTag(release.digest);
+  const raw = await store.manifest(bundleRepository, tag);
+  assert.ok(raw);
+  const manifest = JSON.parse(Buffer.from(raw.bytes).toString('utf8'));
+  const { payload, signatureBase64 } = signManifest({
+    privatePem: testKey('other').pair.privatePem,
+    dockerReference: `registry.example/${bundleRepository}`,
+    digest: release.digest,
+  });
+  const layer = await putBlob(store, bundleRepository, Buffer.from(payload), simpleSigningMediaType);
+  manifest.layers.push({ ...layer, annotations: { [signatureAnnotation]: signatureBase64 } });
+  const bytes = Buffer.from(JSON.stringify(manifest));
+  const digest = digestOf(bytes);
+  await store.putManifest(bundleRepository, { digest, mediaType: mediaTypes.ociManifest, bytes });
+  await store.tag(bundleRepository, tag, digest);
+  await rm(join(copy, revisionLink(bundleRepository, raw.digest)));
+  const opened = await openBundle(treeContent(directoryTree(copy)), { digest: release.digest }, [
+    key.trusted,
+  ]);
+  assert.deepEqual(
+    opened.signatures.map((each) => each.digest),
+    [digest],
   );
 });
 

@@ -93,6 +93,11 @@ export function verifyClaim(
   return { key, digest: critical.digest, dockerReference: critical.dockerReference };
 }
 
+/** The digest that a signed document names, whoever signed it. Errors: InputInvalid. */
+export function signedDigest(payload: Uint8Array): string {
+  return readCritical(payload).digest;
+}
+
 function readCritical(payload: Uint8Array): { digest: string; dockerReference: string } {
   let document: unknown;
   try {
