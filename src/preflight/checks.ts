@@ -57,9 +57,11 @@ export function releaseChecks(payload: Payload, document?: BundleDocument): Rele
     );
   }
   for (const image of document === undefined ? [] : checkImages(document)) {
-    const check = image.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-');
+    // An image outside the payload is named by its repository, of which the last part says what it is.
+    const component = image.name.slice(image.name.lastIndexOf('/') + 1);
+    const check = component.toLowerCase().replace(/[^a-z0-9-]+/g, '-');
     add(
-      { check, name: checkName(check), component: image.name, manifest: imageJob(check, image) },
+      { check, name: checkName(check), component, manifest: imageJob(check, image) },
       nameTrouble(check, seen),
       `check image ${image.name}`,
     );
