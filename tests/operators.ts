@@ -17,6 +17,8 @@ export function playOperators(client: KubeClient, signal: AbortSignal): Promise<
 
 async function playOnce(client: KubeClient): Promise<void> {
   const { kinds } = client;
+  // A real cluster has controllers of its own: there only the kubelet and the operators are played.
+  if (process.env.SLUICE_TEST_ENGINE === 'real') return await playKubelet(client);
   for (const deployment of (await client.list(kinds.Deployment)).items) {
     const { generation = 1 } = deployment.metadata;
     if (deployment.status?.observedGeneration === generation) continue;
@@ -52,6 +54,34 @@ async function playOnce(client: KubeClient): Promise<void> {
   }
 }
 
+async function playKubelet(client: KubeClient): Promise<void> {
+  const { kinds } = client;
+  for (const pod of (await client.list(kinds.Pod, { namespace: 'openshift-demo' })).items) {
+    if (pod.status?.phase !== 'Pending' || pod.metadata.deletionTimestamp !== undefined) continue;
+    const { name, namespace = '', ownerReferences = [] } = pod.metadata;
+    if (pod.spec.nodeName === undefined) {
+      const target = { kind: 'Node', name: 'master-0' };
+      await client.raw({
+        method: 'POST',
+        path: `/api/v1/namespaces/${namespace}/pods/${name}/binding`,
+        body: { metadata: { name }, target },
+      });
+    }
+    const isOfJob = ownerReferences.some(({ kind }) => kind === 'Job');
+    const status = isOfJob
+      ? { phase: 'Succeeded' }
+      : { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    await client.patch(kinds.Pod, name, { status }, { namespace, subresource: 'status' });
+  }
+  for (const deployment of (await client.list(kinds.Deployment)).items) {
+    const { generation, name } = deployment.metadata;
+    const { observedGeneration, updatedReplicas, availableReplicas } = deployment.status ?? {};
+    const replicas = deployment.spec.replicas ?? 1;
+    if (observedGeneration !== generation || updatedReplicas !== replicas) continue;
+    if (availableReplicas === replicas) await reportVersion(client, name, versionOf(deployment));
+  }
+}
+
 function versionOf(deployment: {
   spec: { template: { spec: { containers: { env?: { name: string; value?: string }[] }[] } } };
 }) {
@@ -62,7 +92,7 @@ function versionOf(deployment: {
 async function reportVersion(client: KubeClient, name: string, version: string): Promise<void> {
   const kind = client.kinds.ClusterOperator;
   const operator = await client.tryGet(kind, name);
-  if (operator === undefined) return;
+  if (operator === undefined || operator.status?.versions?.[0]?.version === version) return;
   const at = new Date().toISOString();
   await client.updateStatus(kind, {
     ...operator,
@@ -103,7 +133,7 @@ export function playNodes(
         const isFirst = status.booted === undefined;
         const next =
           isFirst || mayReboot(name)
-            ? { ...rest, state: 'Steady', booted: { image: wanted } }
+            ? { ...rest, state: 'Steady', strategies: ['fleet_lock'], booted: { image: wanted } }
             : { ...rest, state: 'Staged', staged: { image: wanted }, holds: [hold] };
         await client.updateStatus(client.kinds.NodeUpdate, { ...update, status: next }).catch(() => {});
       }

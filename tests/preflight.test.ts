@@ -225,6 +225,13 @@ describe('the preflight controller, on the embedded API', () => {
               {
                 name: 'check',
                 image: 'x',
+                securityContext: {
+                  allowPrivilegeEscalation: false,
+                  capabilities: { drop: ['ALL'] },
+                  runAsNonRoot: true,
+                  runAsUser: 65_534,
+                  seccompProfile: { type: 'RuntimeDefault' },
+                },
                 env: Object.entries({
                   SLUICE_RUN_ID: 'adopt1adopt1',
                   SLUICE_CHECK: 'demo-check',
