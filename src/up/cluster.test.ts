@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { claimFile } from '../durable/claim.ts';
 import { silentLogger } from '../observe/log.ts';
-import { runUp } from './cluster.ts';
+import { isInstalled, runUp } from './cluster.ts';
 import { upLayout } from './layout.ts';
 
 test('a second start from the same directory is refused while the first has not written its state', async (t) => {
@@ -26,4 +26,19 @@ test('a second start from the same directory is refused while the first has not 
   });
   await assert.rejects(second, /is just being started from/);
   first?.release();
+});
+
+test('a cluster in the middle of an update is installed', () => {
+  const entry = (state: 'Completed' | 'Partial', version: string) => ({
+    state,
+    version,
+    image: `release@sha256:${'0'.repeat(64)}`,
+    startedTime: '2026-01-01T00:00:00Z',
+    completionTime: null,
+    verified: true,
+  });
+  const cluster = (...history: ReturnType<typeof entry>[]) => ({ status: { history } }) as never;
+  assert.equal(isInstalled(undefined), false);
+  assert.equal(isInstalled(cluster(entry('Partial', '1.0.0'))), false);
+  assert.equal(isInstalled(cluster(entry('Partial', '1.1.0'), entry('Completed', '1.0.0'))), true);
 });

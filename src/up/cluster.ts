@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { names } from '../api/names.ts';
+import type { ClusterVersion } from '../api/resources.ts';
 import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
 import { preload } from '../copy/preload.ts';
 import { claimFile } from '../durable/claim.ts';
@@ -349,16 +350,20 @@ async function untilReady(client: KubeClient, signal: AbortSignal): Promise<void
   }
 }
 
-/** Waits until the installed release is Completed, as the end of an installation. */
+/** Waits until the installed release was Completed once; an update that goes on at a later start may take days. */
 async function untilInstalled(client: KubeClient, options: UpOptions): Promise<void> {
   options.say('waiting for the release to be applied');
   await waitFor(
     client,
     client.kinds.ClusterVersion,
     names('standalone').clusterVersion,
-    (version) => version?.status?.history?.[0]?.state === 'Completed',
+    (version) => isInstalled(version),
     { timeoutMs: installMs, signal: options.signal },
   );
+}
+
+export function isInstalled(version: ClusterVersion | undefined): boolean {
+  return version?.status?.history?.some(({ state }) => state === 'Completed') === true;
 }
 
 /** Credentials of the registries, for skopeo and podman. */
