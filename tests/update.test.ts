@@ -365,6 +365,26 @@ describe('the update controller, on the embedded API', () => {
     );
   });
 
+  test('a ClusterVersion that was deleted comes back at the release that runs, not at the first one', async () => {
+    const { client } = plane;
+    await client.delete(client.kinds.ClusterVersion, 'version');
+    await untilVersion(
+      client,
+      'the history to be there again',
+      (version) => version.status?.history?.[0]?.state === 'Completed',
+    );
+    const version = await readVersion(client);
+    assert.deepEqual(
+      version?.status?.history?.map((entry) => entry.version),
+      ['1.1.0'],
+    );
+    const { items } = await client.list(client.kinds.NodeUpdate);
+    assert.ok(
+      items.every((node) => node.spec.osImage === node.status?.booted?.image),
+      'no node was told another image',
+    );
+  });
+
   test('an update by an image that no bundle signs is refused, with force too', async () => {
     await desire(plane, { image: `quay.example/release@sha256:${'9'.repeat(64)}`, force: true });
     await untilVersion(plane.client, 'a refusal', (version) => accepted(version)?.status === 'False');

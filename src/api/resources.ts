@@ -541,10 +541,17 @@ export interface NodeUpdateStatus {
   booted?: NodeUpdateStatusBooted;
   /** The OS that runs. */
   staged?: NodeUpdateStatusBooted;
+  /** The strategies that must all allow a reboot, such as marker_file and fleet_lock. */
+  strategies?: string[];
   /** Everything that holds the reboot now, what would hold it longest first. */
   holds?: NodeUpdateStatusHold[];
   /** When the node could reboot at the earliest; absent where nobody can tell. */
   nextPossible?: string;
+  /**
+   * Which generation of the registries' credentials this node accepts: a fingerprint, from which nothing of
+   * them can be told.
+   */
+  registryCredentials?: string;
   /** Media that are attached to the node. */
   media?: NodeUpdateStatusMedia[];
   /** Releases that are being copied to the disk of the node. */
@@ -618,6 +625,8 @@ export interface NodeUpdateStatusCopy {
   bytesTotal?: number;
   /** Bytes a second, over the last while. */
   rate?: number;
+  /** Seconds until it is done, at the rate of the last while. */
+  secondsLeft?: number;
   /** Images that are whole. */
   imagesDone?: number;
   /** Images that the release has. */

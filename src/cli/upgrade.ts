@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject, renderTable } from './output.ts';
 import { collectNames, printReport } from './preflight.ts';
+import { acceptedHere } from './preflight-accept.ts';
 import { exitCodeOf } from './preflight-report.ts';
 
 interface UpgradeOptions extends ConnectOptions {
@@ -118,7 +119,8 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
     ...(options.toImage === undefined ? {} : { image: options.toImage }),
   });
   if (options.dryRun === true) {
-    const report = await runPreflight(client, release, { accept: options.accept ?? [] });
+    // A dry run changes nothing: what would be accepted is judged here, and written only by a request.
+    const report = acceptedHere(await runPreflight(client, release), options.accept ?? []);
     await printReport(report, format);
     process.exitCode = exitCodeOf(report, options.detailedExitcode === true);
     return;

@@ -42,6 +42,7 @@ export function statusOf(
     driver: report.driver,
     bootID: report.bootID,
     state: report.state,
+    strategies: report.strategies,
     message: messageOf(report),
     booted: deployment(report.os.booted),
     staged: deployment(report.os.staged),

@@ -18,6 +18,7 @@ function node(name: string, fields: Partial<RolloutNode> = {}): RolloutNode {
     bootedImage: old,
     stagedImage: undefined,
     state: 'Steady',
+    usesLock: true,
     failure: undefined,
     holds: [],
     ...fields,
@@ -52,6 +53,11 @@ test('the control plane is told first, one at a time; workers wait for all of it
 test('while a fleet lock lets nodes go one at a time, all of the control plane may stage ahead', () => {
   const plan = planRollout(image, [node('master-0'), node('master-1'), node('master-2')], pool({}, true));
   assert.deepEqual(plan.assign, ['master-0', 'master-1', 'master-2']);
+});
+
+test('a lock that exists holds only the nodes that ask it: one that does not keeps all of them in turn', () => {
+  const nodes = [node('master-0'), node('master-1', { usesLock: false }), node('master-2')];
+  assert.deepEqual(planRollout(image, nodes, pool({}, true)).assign, ['master-0']);
 });
 
 test('no control-plane node is told while another is down: etcd would lose its quorum', () => {

@@ -8,6 +8,8 @@ export interface RolloutNode {
   /** The pool of a worker; not looked at for the control plane. */
   readonly pool: string;
   readonly ready: boolean;
+  /** Whether its agent says that it asks the fleet lock before it reboots. */
+  readonly usesLock: boolean;
   /** NodeUpdate.spec.osImage; undefined where none was given to it yet. */
   readonly wantedImage: string | undefined;
   /** NodeUpdate.status.booted.image; undefined where no agent has said so. */
@@ -119,7 +121,8 @@ function controlPlaneGroup(image: string, members: readonly RolloutNode[], rules
     turn: (node) => {
       const trouble = troubleWithout(node);
       if (trouble !== undefined) return { cause: 'Quorum', message: `waits, since without it ${trouble}` };
-      if (rules.lockHolds) return undefined;
+      // The lock's slots let one node go at a time, but only those that say that they ask it.
+      if (rules.lockHolds && members.every((each) => each.usesLock)) return undefined;
       if (away !== undefined) return { cause: 'Turn', message: `waits for its turn after ${away.name}` };
       return node === next ? undefined : { cause: 'Turn', message: `waits for its turn after ${next?.name}` };
     },

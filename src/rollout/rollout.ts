@@ -61,6 +61,7 @@ function rolloutNode(node: Node, update: NodeUpdate | undefined): RolloutNode {
     controlPlane: node.metadata.labels?.[labels.controlPlane] !== undefined,
     pool: poolOf(node.metadata.labels ?? {}),
     ready: node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true,
+    usesLock: status?.strategies?.includes('fleet_lock') === true,
     wantedImage: update?.spec.osImage,
     bootedImage: status?.booted?.image,
     stagedImage: status?.staged?.image,

@@ -13,11 +13,12 @@ import { isAlreadyExists } from '../kube/error.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { isDigest } from '../oci/digest.ts';
+import { type Digest, isDigest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { availableUpdates } from './available.ts';
+import { describeSigns, firstRelease, signsOf } from './first.ts';
 import { readObstacles } from './obstacles.ts';
 import { type ApplyNotes, advanceUpdate, freshNotes, keepApplied, type Progress } from './progress.ts';
 import { acceptedRisksText } from './refusal.ts';
@@ -244,27 +245,64 @@ async function readClaims(client: KubeClient): Promise<{ claims: readonly Bundle
   }
 }
 
-/** Begins the first release of a cluster: its signature is its only gate, since there is nothing yet to break. */
+/**
+ * Begins the release of a cluster that has no history: the one that it is installed with, or, where only the record
+ * was lost, the one that runs. Its signature is the only gate: nothing changes by it but what is new or was mended.
+ */
 async function install(
   { client, clock, initialRelease = '', logger }: UpdateOptions,
   releases: Releases,
   claims: readonly BundleClaim[],
   clusterVersion: ClusterVersion,
 ): Promise<ClusterVersion> {
+  const { kinds } = client;
   const digest = digestPart(initialRelease);
   if (!isDigest(digest)) return clusterVersion;
+  const refuse = async (reason: string, message: string): Promise<ClusterVersion> => {
+    const status = unacceptedStatus(clusterVersion, initialRelease, { reason, message }, clock.now());
+    if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
+    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+  };
+  const signs = signsOf(
+    (await client.list(kinds.ClusterOperator)).items,
+    (await client.list(kinds.NodeUpdate)).items,
+  );
   try {
-    const release = await releases.byPayload(digest, claims);
+    const release = firstRelease(await atHand(releases, claims, digest), signs);
+    if (release === undefined) {
+      return await refuse(
+        'RetrievePayload',
+        `the history of this cluster is gone, and no release at hand is the one that runs: ${describeSigns(signs)}. Attach media of the release that runs, or restore the ClusterVersion`,
+      );
+    }
     const status = begunStatus(clusterVersion, release, undefined, clock.now());
-    logger.info({ version: release.version, digest }, 'first release accepted');
-    return await client.updateStatus(client.kinds.ClusterVersion, { ...clusterVersion, status });
+    logger.info({ version: release.version, digest: release.digest }, 'first release accepted');
+    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
   } catch (error) {
     if (!isSluiceError(error)) throw error;
-    const why = { reason: 'RetrievePayload', message: messageOf(error) };
-    const status = unacceptedStatus(clusterVersion, initialRelease, why, clock.now());
-    if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
-    return await client.updateStatus(client.kinds.ClusterVersion, { ...clusterVersion, status });
+    return await refuse('RetrievePayload', messageOf(error));
   }
+}
+
+/** Verified releases that may be the running one, the initial first. Errors: those of the initial, where it is alone. */
+async function atHand(
+  releases: Releases,
+  claims: readonly BundleClaim[],
+  initial: Digest,
+): Promise<Release[]> {
+  const payloads = new Set([initial, ...claims.map((claim) => claim.payload)]);
+  const found: Release[] = [];
+  let failure: unknown;
+  for (const payload of payloads) {
+    try {
+      found.push(await releases.byPayload(payload, claims));
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      failure ??= error;
+    }
+  }
+  if (found.length === 0 && failure !== undefined) throw failure;
+  return found;
 }
 
 /** Tells once, as an event, what has changed for a person: a refusal, the end of an update. */
