@@ -7,6 +7,7 @@ import { blobData, layoutRoot, repositoriesPath } from '../store/path.ts';
 import type { Tree } from '../store/tree.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { bundleTags, listBundles } from './listing.ts';
+import { verifyProgram } from './program.ts';
 import {
   isFinding,
   type VerifyOptions,
@@ -45,6 +46,7 @@ export async function verifyMedia(
   for (const name of names) bundles.push(await verifyBundle(media.content, { name }, keys, options));
   const problems: VerifyProblem[] = [];
   await checkHint(media, problems);
+  problems.push(...(await verifyProgram(media.tree, keys)));
   const hashed = new Set(bundles.flatMap((report) => [...report.hashed]));
   await checkFiles({ tree: media.tree, hashed, problems, signal: options.signal }, layoutRoot, 0);
   // What a bundle's own report tells with the image's name is not told again as a file.
