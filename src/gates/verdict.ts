@@ -1,4 +1,5 @@
 import { type Finding, judge } from './finding.ts';
+import { listed } from './outcome.ts';
 import { coverageCheck } from './preflight.ts';
 
 export type Verdict = 'Passed' | 'Blocked' | 'Incomplete' | 'Running' | 'Superseded';
@@ -85,7 +86,7 @@ function isCheck(finding: Finding): boolean {
 }
 
 function names(findings: readonly Finding[]): string {
-  return [...new Set(findings.map((finding) => finding.name))].sort().join(', ');
+  return listed([...new Set(findings.map((finding) => finding.name))].sort());
 }
 
 function count(number: number, thing: string): string {

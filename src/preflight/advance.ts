@@ -29,6 +29,24 @@ export interface Run {
   readonly startedAt: number;
   /** When the controller gives up on what still runs. */
   readonly deadline: number;
+  readonly builtin: BuiltinMemory;
+}
+
+/** Milliseconds that built-in findings stand while checks come and go: the cluster is not read anew for each of them. */
+const builtinFreshMs = 3000;
+
+/** The built-in rows of runs in flight, as they were a moment ago. */
+export class BuiltinMemory {
+  readonly #rows = new Map<string, { at: number; rows: Row[] }>();
+
+  async of(run: Run, read: () => Promise<Row[]>): Promise<Row[]> {
+    const held = this.#rows.get(run.context.runID);
+    if (held !== undefined && run.now - held.at < builtinFreshMs && run.now >= held.at) return held.rows;
+    const rows = await read();
+    this.#rows.clear();
+    this.#rows.set(run.context.runID, { at: run.now, rows });
+    return rows;
+  }
 }
 
 /**
@@ -52,7 +70,7 @@ export async function advanceRun(run: Run): Promise<{ rows: Row[]; checkSet?: st
     const waits = isContentTrouble(error) && isEarly(run);
     return { rows: [...rows, waits ? { ...unread, result: 'Running' } : unread] };
   }
-  const rows = await builtinRows(run, release.found, payload);
+  const rows = await run.builtin.of(run, () => builtinRows(run, release.found, payload));
   return {
     rows: [...rows, ...(await releaseRows(run, release.found, payload))],
     checkSet: checkSetOf(payload, release.found.bundle.document),

@@ -16,7 +16,7 @@ import { isDigest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { advanceRun, isContentTrouble, type Run } from './advance.ts';
+import { advanceRun, BuiltinMemory, isContentTrouble, type Run } from './advance.ts';
 import { dropAnsweredRequests, finalize, removeOwnRun, sweepOrphans, withFinalizer } from './cleanup.ts';
 import type { Row } from './report.ts';
 import { decideRun, timeoutMsOf } from './run.ts';
@@ -100,6 +100,7 @@ function createReconciler(context: PreflightContext): Reconciler {
   const { kinds } = client;
   const { clusterVersion: singleton, clusterVersionNamespace: namespace } = names(context.platform);
   const releases = createReleases(context.content, context.trustedKeys);
+  const builtin = new BuiltinMemory();
   /** Object → run id, to find objects by the labels of their Jobs. Only a hint. */
   const runs = new Map<string, string>();
 
@@ -161,6 +162,7 @@ function createReconciler(context: PreflightContext): Reconciler {
     const { rows, checkSet } = await advanceRun({
       client,
       releases,
+      builtin,
       object,
       clusterVersion,
       release,
