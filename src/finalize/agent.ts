@@ -253,6 +253,8 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     metrics.count('deployAttempts');
     try {
       await driver.stage(step.image, step.digest, { allowDowngrade: facts.config.config.allowDowngrade });
+      const { staged } = await driver.status();
+      if (staged?.digest !== step.digest) throw new Error('the command succeeded, and yet nothing is staged');
       setback = undefined;
     } catch (error) {
       metrics.count('deployFailures');

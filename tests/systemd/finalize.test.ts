@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { needs } from '../tier.ts';
+import { serveGraph } from './graph.ts';
+import { type BootedHost, bootHost, until } from './host.ts';
+
+const v1 = ['1'.repeat(64), '41.1'] as const;
+const v2 = ['2'.repeat(64), '41.2'] as const;
+const v3 = ['3'.repeat(64), '41.3'] as const;
+const versions = Object.fromEntries([v1, v2, v3]);
+const marker = '/var/lib/sluice/allowfinalize.json';
+const seconds = (more: number) => Math.floor(Date.now() / 1000) + more;
+
+interface Seen {
+  readonly state?: string;
+  readonly holds?: readonly { gate: string; reason: string }[];
+  readonly nextPossible?: string;
+}
+
+function seen(host: BootedHost): Seen {
+  return JSON.parse(host.inside(['/usr/bin/sluice', 'node', 'status', '--json']))[0] as Seen;
+}
+
+const reasons = (host: BootedHost) => (seen(host).holds ?? []).map(({ gate, reason }) => `${gate}/${reason}`);
+
+async function untilHeldBy(host: BootedHost, ...wanted: string[]): Promise<void> {
+  let last = '';
+  await until(
+    () => {
+      last = reasons(host).join(' ');
+      return last === wanted.join(' ');
+    },
+    () => `held by '${last}', not by '${wanted.join(' ')}'`,
+  );
+}
+
+async function standalone(t: TestContext, config: string, service = '') {
+  const graph = await serveGraph();
+  t.after(() => graph.close());
+  graph.set([v1, v2]);
+  const host = await bootHost(t, {
+    booted: v1,
+    versions,
+    service,
+    config: `[agent.timing]\nsteady_interval_secs = 2\n[cincinnati]\nbase_url = "http://GATEWAY:${graph.port}"\n${config}`,
+  });
+  return { host, graph };
+}
+
+test(
+  'a host by itself: the marker file by hand, its refusals, inhibitors, and one marker for two reboots',
+  needs('systemd'),
+  async (t) => {
+    const { host, graph } = await standalone(t, '[updates]\nstrategy = "marker_file"\n');
+    await untilHeldBy(host, 'marker_file/NoMarker');
+    assert.ok(
+      host
+        .calls()
+        .includes(`deploy --lock-finalization --skip-branch-check revision=${v2[0]} --disallow-downgrade`),
+    );
+    assert.equal(graph.asked.at(-1)?.searchParams.get('os_checksum'), v1[0]);
+
+    await t.test('mode 0666 and a year in the past give no permission, and node why says why', async () => {
+      host.write(marker, JSON.stringify({ notAfter: seconds(3600) }), 0o666);
+      await untilHeldBy(host, 'marker_file/Writable');
+      assert.match(host.inside(['/usr/bin/sluice', 'node', 'why']), /may be written by others/);
+      host.write(marker, JSON.stringify({ notAfter: 1_000_000_000 }));
+      await untilHeldBy(host, 'marker_file/Expired');
+      assert.match(host.inside(['/usr/bin/sluice', 'node', 'why']), /the window has ended/);
+      const said = host.inside(['systemctl', 'show', '-p', 'StatusText', 'sluice-agent']);
+      assert.match(said, /update staged: 41\.2; reboot pending due to update strategy/);
+    });
+
+    await t.test(
+      'B54 a delay inhibitor holds nothing, a block inhibitor does; its release is a signal',
+      async () => {
+        const hold = (mode: string) => {
+          const lock = ['systemd-inhibit', '--what=shutdown', `--mode=${mode}`, '--who=dnf', '--why=upgrade'];
+          host.inside(['systemd-run', '-q', `--unit=lock-${mode}`, ...lock, 'sleep', '600']);
+        };
+        hold('delay');
+        hold('block');
+        await untilHeldBy(host, 'marker_file/Expired', 'inhibitors/BlockInhibitor');
+        assert.match(
+          host.inside(['/usr/bin/sluice', 'node', 'why']),
+          /dnf holds a block lock on shutdown: upgrade/,
+        );
+        host.write(marker, JSON.stringify({ notAfter: seconds(3600), once: true }));
+        await untilHeldBy(host, 'inhibitors/BlockInhibitor');
+        assert.equal(host.boots(), 1);
+        const released = Date.now();
+        host.inside(['systemctl', 'stop', 'lock-block'], { check: false });
+        await host.booted(2);
+        t.diagnostic(`booted ${Date.now() - released} ms after the release of the lock`);
+      },
+    );
+
+    await t.test(
+      'booted into it, proven by the boot id; the marker is used up, so the next release waits',
+      async () => {
+        assert.match(host.read('var/lib/played-ostree/booted'), /41\.2/);
+        assert.equal(new Set(host.read('var/lib/played-ostree/boots').trim().split('\n')).size, 2);
+        graph.set([v1, v2, v3]);
+        await untilHeldBy(host, 'marker_file/NoMarker');
+        host.inside(['/usr/bin/sluice', 'window', 'open', '--until', '1h']);
+        await host.booted(3);
+        assert.match(host.read('var/lib/played-ostree/booted'), /41\.3/);
+        host.inside(['test', '-e', marker]);
+      },
+    );
+  },
+);

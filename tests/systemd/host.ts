@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { repository } from '../tier.ts';
+import { systemdBase } from './base.ts';
+
+/** A host with its own systemd, logind, bus and reboots: a booted container on a network of its own. */
+export interface BootedHost {
+  readonly root: string;
+  /** The address at which the host reaches this process. */
+  readonly gateway: string;
+  /** Runs a command inside. Throws where it fails, unless `check` is false. */
+  inside(command: readonly string[], options?: { check?: boolean; input?: string }): string;
+  /** How often it has booted. */
+  boots(): number;
+  /** Waits until it has booted so often, and its agent answers. */
+  booted(times: number): Promise<void>;
+  write(path: string, text: string, mode?: number): void;
+  read(path: string): string;
+  /** Lines that were said to rpm-ostree. */
+  calls(): string[];
+  close(): Promise<void>;
+}
+
+/** Nothing of this machine's own environment means anything inside. */
+const insideEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
+const rebootCode = 133;
+const bootMs = 60_000;
+let count = 0;
+
+export interface HostOptions {
+  /** Text of /etc/sluice/config.d/50-test.toml; `GATEWAY` stands for the address of this process. */
+  readonly config: string;
+  /** Checksum and version of what it runs first. */
+  readonly booted: readonly [string, string];
+  /** Versions by checksum, for what is staged later. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Lines for [Service] of the agent's unit. */
+  readonly service?: string;
+}
+
+/** Boots a host that runs the shipped unit of the agent, with a played rpm-ostree. */
+export async function bootHost(t: TestContext, options: HostOptions): Promise<BootedHost> {
+  count += 1;
+  const id = `sl${(process.pid % 10_000).toString(36)}x${count}`;
+  const subnet = `10.${200 + (process.pid % 50)}.${count}`;
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-host-'));
+  const root = join(dir, 'root');
+  for (const name of ['up', 'work', 'root']) mkdirSync(join(dir, name));
+  const layers = `lowerdir=${systemdBase()},upperdir=${join(dir, 'up')},workdir=${join(dir, 'work')}`;
+  must('mount', '-t', 'overlay', 'overlay', '-o', layers, root);
+  must('ip', 'netns', 'add', id);
+  must('ip', 'link', 'add', `${id}h`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', id);
+  must('ip', 'addr', 'add', `${subnet}.1/24`, 'dev', `${id}h`);
+  must('ip', 'link', 'set', `${id}h`, 'up');
+  for (const words of [`addr add ${subnet}.2/24 dev eth0`, 'link set eth0 up', 'link set lo up']) {
+    must('ip', '-n', id, ...words.split(' '));
+  }
+  install(root, { ...options, config: options.config.replaceAll('GATEWAY', `${subnet}.1`) });
+
+  let boots = 0;
+  let machine: ChildProcess | undefined;
+  let closing = false;
+  let console = '';
+  const power = () => {
+    boots += 1;
+    const flags = ['-q', '--register=no', '--keep-unit', `--network-namespace-path=/run/netns/${id}`];
+    const binds = [`--bind-ro=${repository}`, '--console=pipe', '-D', root, '--boot'];
+    machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [machine.stdout, machine.stderr]) {
+      stream?.on('data', (chunk) => {
+        console = `${console}${chunk}`.slice(-4000);
+      });
+    }
+    machine.once('exit', (code) => {
+      if (code === rebootCode && !closing) power();
+    });
+  };
+  const enter = () => {
+    const children = readFileSync(`/proc/${machine?.pid}/task/${machine?.pid}/children`, 'utf8').trim();
+    const leader = children.split(' ')[0] ?? '';
+    if (leader === '') throw new Error('the host does not run');
+    return ['-t', leader, '-m', '-u', '-i', '-p', '-n', '-C', '--'];
+  };
+  const host: BootedHost = {
+    root,
+    gateway: `${subnet}.1`,
+    inside(command, { check = true, input } = {}) {
+      const result = spawnSync('nsenter', [...enter(), ...command], {
+        encoding: 'utf8',
+        input,
+        timeout: 60_000,
+        env: insideEnvironment,
+      });
+      if (check && result.status !== 0) {
+        throw new Error(`${command.join(' ')}: ${result.status} ${result.stdout} ${result.stderr}`);
+      }
+      return check ? result.stdout : `${result.stdout}${result.stderr}`;
+    },
+    boots: () => boots,
+    async booted(times) {
+      await until(
+        () =>
+          boots >= times &&
+          host.inside(['systemctl', 'is-active', 'sluice-agent'], { check: false }).startsWith('active'),
+        () => `the host does not come up for boot ${times} (it has booted ${boots} times): ${console}`,
+        bootMs,
+      );
+    },
+    write(path, text, mode = 0o644) {
+      host.inside(
+        ['sh', '-c', `cat >"$1.new" && chmod ${mode.toString(8)} "$1.new" && mv "$1.new" "$1"`, 'sh', path],
+        {
+          input: text,
+        },
+      );
+    },
+    read: (path) => readFileSync(join(root, path), 'utf8'),
+    calls: () => readFileSync(join(root, 'var/lib/played-ostree/calls'), 'utf8').trim().split('\n'),
+    async close() {
+      closing = true;
+      const ended = new Promise((resolve) => machine?.once('exit', resolve));
+      machine?.kill('SIGKILL');
+      if (machine?.exitCode === null) await ended;
+      spawnSync('umount', ['-l', root]);
+      spawnSync('ip', ['netns', 'del', id]);
+      spawnSync('ip', ['link', 'del', `${id}h`]);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+  t.after(() => host.close());
+  power();
+  await host.booted(1);
+  return host;
+}
+
+/** Puts the shipped files of deploy/systemd and the played rpm-ostree where they belong. */
+function install(root: string, options: HostOptions): void {
+  const deploy = join(repository, 'deploy', 'systemd');
+  const put = (from: string, to: string) => {
+    mkdirSync(join(root, to, '..'), { recursive: true });
+    copyFileSync(from, join(root, to));
+  };
+  const text = (to: string, content: string) => {
+    mkdirSync(join(root, to, '..'), { recursive: true });
+    writeFileSync(join(root, to), content);
+  };
+  for (const file of ['system/sluice-agent.service', 'sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf']) {
+    put(join(deploy, file), `usr/lib/${file.replace(/^system\//, 'systemd/system/')}`);
+  }
+  put(
+    join(deploy, 'dbus-1/system.d/dev.sluice.Node1.conf'),
+    'usr/share/dbus-1/system.d/dev.sluice.Node1.conf',
+  );
+  put(join(import.meta.dirname, 'rpm-ostree'), 'usr/bin/rpm-ostree');
+  put(join(import.meta.dirname, 'played-boot.service'), 'usr/lib/systemd/system/played-boot.service');
+  symlinkSync(join(repository, 'sluice'), join(root, 'usr/bin/sluice'));
+  // Both protections show the machine's boot id instead of the container's own (systemd 252 in systemd-nspawn).
+  const shown = ['ProtectKernelTunables=no', 'ProtectControlGroups=no'];
+  const quick = [
+    '[Service]',
+    'ExecStart=',
+    'ExecStart=/usr/bin/sluice node run --local --os-driver rpm-ostree',
+  ];
+  text(
+    'etc/systemd/system/sluice-agent.service.d/test.conf',
+    `${[...quick, 'RestartSec=200ms', 'ReadWritePaths=/var/lib/played-ostree', ...shown, options.service ?? ''].join('\n')}\n[Unit]\nStartLimitIntervalSec=0\n`,
+  );
+  for (const [target, unit] of [
+    ['multi-user.target', 'sluice-agent.service'],
+    ['sysinit.target', 'played-boot.service'],
+  ] as const) {
+    mkdirSync(join(root, `etc/systemd/system/${target}.wants`), { recursive: true });
+    symlinkSync(`/usr/lib/systemd/system/${unit}`, join(root, `etc/systemd/system/${target}.wants/${unit}`));
+  }
+  const machineId = Buffer.from(root.slice(-16).padStart(16)).toString('hex');
+  text('etc/machine-id', `${machineId}\n`);
+  text(
+    'etc/sluice/config.d/50-test.toml',
+    `[agent]\nclock = "trusted"\nfirst_boot_secs = 0\n${options.config}`,
+  );
+  text('var/lib/played-ostree/booted', `${options.booted.join(' ')}\n`);
+  for (const [checksum, version] of Object.entries(options.versions)) {
+    text(`var/lib/played-ostree/versions/${checksum}`, version);
+  }
+}
+
+/** Waits for what must come; events decide, the time only ends what never would. */
+export async function until(holds: () => boolean, why: () => string, ms = 60_000): Promise<void> {
+  const end = Date.now() + ms;
+  for (;;) {
+    let failure: unknown;
+    try {
+      if (holds()) return;
+    } catch (error) {
+      failure = error; // It reboots right now.
+    }
+    if (Date.now() > end) throw new Error(why(), { cause: failure });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+function must(command: string, ...args: string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
+}
