@@ -4,15 +4,16 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf, SluiceError } from '../errors/error.ts';
-import { openTree } from '../media/media.ts';
+import { type Media, openMedia, openTree } from '../media/media.ts';
 import type { Digest } from '../oci/digest.ts';
 import { type Layout, openLayout } from '../oci/layout.ts';
 import type { ImageReference } from '../oci/reference.ts';
 import type { ContentSource } from '../oci/source.ts';
 import type { Tree, TreeFile } from '../store/tree.ts';
 import { openDockerArchive } from './docker-archive.ts';
+import { mediaSource, resolveOnMedia } from './media-source.ts';
 import { createRegistryOpener, type RegistryAccess } from './registry-source.ts';
-import { parsePlace } from './target.ts';
+import { type Place, parsePlace } from './target.ts';
 
 /** Layouts have no repositories; any name reads from them. */
 export const layoutRepository = 'image';
@@ -58,6 +59,7 @@ export function createSourceOpener(
   const shelves = new Map<string, Promise<Shelf>>();
   const unpacked: string[] = [];
   const trees: Tree[] = [];
+  const media = new Map<string, Promise<{ opened: Media; content: ContentSource }>>();
   const registries = createRegistryOpener(access);
 
   const shelfOf = (layout: Layout): Shelf => ({
@@ -98,10 +100,26 @@ export function createSourceOpener(
     return { ...source, digest: raw.digest };
   }
 
+  async function openOnMedia(text: string, place: Extract<Place, { kind: 'media' }>): Promise<ImageSource> {
+    const known =
+      media.get(place.path) ??
+      openMedia(place.path).then((opened) => ({ opened, content: mediaSource(opened) }));
+    media.set(place.path, known);
+    const { opened, content } = await known;
+    const { repository } = place;
+    return {
+      label: text,
+      content,
+      repository,
+      digest: await resolveOnMedia(opened, repository, place.reference),
+    };
+  }
+
   return {
     async open(text) {
       const place = parsePlace(text);
       if (place.kind === 'docker') return await openRegistry(text, place.image);
+      if (place.kind === 'media') return await openOnMedia(text, place);
       const { kind, path, reference } = place;
       const key = `${kind}:${path}`;
       const shelf = shelves.get(key) ?? openShelf[kind](path);
@@ -113,6 +131,7 @@ export function createSourceOpener(
     async close() {
       await registries.close();
       for (const tree of trees) await tree.close();
+      for (const each of media.values()) await each.then(({ opened }) => opened.close()).catch(() => {});
       for (const directory of unpacked) await rm(directory, { recursive: true, force: true });
     },
   };

@@ -25,19 +25,27 @@ export type Place =
       readonly path: string;
       readonly reference: string;
     }
-  | { readonly kind: 'docker'; readonly image: ImageReference };
+  | { readonly kind: 'docker'; readonly image: ImageReference }
+  | {
+      readonly kind: 'media';
+      readonly path: string;
+      readonly repository: string;
+      readonly reference: string | undefined;
+    };
 
 /**
- * Reads `oci:DIR[:REF]`, `oci-archive:FILE[:REF]`, `docker-archive:FILE[:NAME:TAG]` or `docker://HOST/NAME[:TAG][@DIGEST]`.
+ * Reads `oci:DIR[:REF]`, `oci-archive:FILE[:REF]`, `docker-archive:FILE[:NAME:TAG]`, `docker://HOST/NAME[:TAG][@DIGEST]`
+ * or `media:PATH#NAME[:TAG][@DIGEST]`.
  * A colon in the path is possible where a reference follows. Errors: Usage.
  */
 export function parsePlace(text: string): Place {
   if (text.startsWith('docker://'))
     return { kind: 'docker', image: parseReference(text.slice('docker://'.length)) };
+  if (text.startsWith('media:')) return parseMediaPlace(text);
   const match = /^(oci|oci-archive|docker-archive):(.+)$/s.exec(text);
   if (match === null) {
     throw new SluiceError('Usage', `"${text}" is not a source of images`, {
-      next: 'Write docker://HOST/NAME:TAG, oci:DIRECTORY[:REFERENCE], oci-archive:FILE[:REFERENCE] or docker-archive:FILE[:NAME:TAG].',
+      next: 'Write docker://HOST/NAME:TAG, oci:DIRECTORY[:REFERENCE], oci-archive:FILE[:REFERENCE], docker-archive:FILE[:NAME:TAG] or media:PATH#NAME[:TAG].',
     });
   }
   const kind = match[1] as 'oci' | 'oci-archive' | 'docker-archive';
@@ -52,4 +60,16 @@ export function parsePlace(text: string): Place {
   const tail = rest.slice(colon + 1);
   if (colon > 0 && (isTag(tail) || tail === '')) return { kind, path: rest.slice(0, colon), reference: tail };
   return { kind, path: rest, reference: '' };
+}
+
+function parseMediaPlace(text: string): Place {
+  const [, path = '', name = ''] = /^media:(.+)#([^#]+)$/s.exec(text) ?? [];
+  // As a reference of a registry: names are written the same way.
+  if (path === '') {
+    throw new SluiceError('Usage', `"${text}" names no image on media`, {
+      next: 'Write media:PATH#NAME[:TAG].',
+    });
+  }
+  const { repository, tag, digest } = parseReference(`media.invalid/${name}`);
+  return { kind: 'media', path, repository, reference: digest ?? tag };
 }

@@ -78,7 +78,9 @@ export function buildCommand(): Command {
     .addHelpText(
       'after',
       `
-Sources: oci:DIR[:REF]   oci-archive:FILE[:REF]   docker-archive:FILE[:NAME:TAG]   docker://HOST/NAME[:TAG][@DIGEST]
+Sources: docker://HOST/NAME[:TAG][@DIGEST]   oci:DIR[:REF]   oci-archive:FILE[:REF]   docker-archive:FILE[:NAME:TAG]
+         media:PATH#NAME[:TAG]  (a disk in the layout of a registry that others made: signing it anew is the
+         decision to trust it, and each byte is hashed on the way)
 
 Images that the payload's own place holds need no --image; those of a payload from a registry come from where the
 payload names them. Signatures, attestations and referrers travel along. HTTPS_PROXY and NO_PROXY are honoured.

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildBundle } from '../src/build/bundle.ts';
+import { buildImage } from '../src/build/image.ts';
+import { createSourceOpener, imageOf } from '../src/build/source.ts';
+import { openBundle } from '../src/bundle/bundle.ts';
+import { verifyMedia } from '../src/bundle/medium.ts';
+import { readReleaseSignatures, signatureConfigMap } from '../src/bundle/release-signatures.ts';
+import { openMedia } from '../src/media/media.ts';
+import type { Digest } from '../src/oci/digest.ts';
+import { run, runOrThrow } from '../src/process/run.ts';
+import { keyringsOf, verifyRelease } from '../src/trust/release-signature.ts';
+import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { listeningRegistry } from './stock-registry.ts';
+import { needs } from './tier.ts';
+
+const key = testKey();
+let directory: string;
+let release: TestRelease;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sluice-sources-'));
+  release = await makeRelease({ version: '1.1.0', dir: directory, key: key.pair });
+});
+after(() => rm(directory, { recursive: true }));
+
+async function problems(path: string): Promise<string[]> {
+  const media = await openMedia(path);
+  try {
+    const report = await verifyMedia(media, [key.trusted]);
+    return [...report.bundles.flatMap((each) => each.problems), ...report.problems].map(
+      (each) => each.problem,
+    );
+  } finally {
+    await media.close();
+  }
+}
+
+test(
+  'docker-archive: what skopeo and podman save has one digest, and is a release’s image',
+  needs('skopeo'),
+  async () => {
+    const layout = { directory: join(directory, 'layout'), reference: '1' };
+    await buildImage({
+      out: layout,
+      files: [{ path: '/x', data: 'x'.repeat(10_000) }],
+      config: { labels: { a: 'b' } },
+    });
+    const archive = join(directory, 'saved.tar');
+    await runOrThrow('skopeo', [
+      'copy',
+      '--insecure-policy',
+      `oci:${layout.directory}:1`,
+      `docker-archive:${archive}:registry.example/team/x:1`,
+    ]);
+    const opener = createSourceOpener(join(directory, 'scratch'), { env: {} });
+    const digests = new Set<Digest>();
+    for (const reference of ['', ':registry.example/team/x:1', ':team/x:1', ':1']) {
+      digests.add(await imageOf(await opener.open(`docker-archive:${archive}${reference}`), 'x'));
+    }
+    await opener.close();
+    assert.equal(digests.size, 1);
+    const again = createSourceOpener(join(directory, 'scratch'), { env: {} });
+    await assert.rejects(again.open(`docker-archive:${archive}:none:1`), {
+      code: 'NotFound',
+      next: /registry\.example\/team\/x:1/,
+    });
+    await again.close();
+    const out = join(directory, 'with-archive');
+    await buildBundle({
+      payload: release.payloadSource,
+      images: new Map([...release.sources, ['registry.example/team/x:1', `docker-archive:${archive}`]]),
+      privatePem: key.pair.privatePem,
+      out,
+    });
+    assert.deepEqual(await problems(out), []);
+    // The registry that everybody has gives the image out as it is, and its bytes are those of the archive.
+    const served = await listeningRegistry(join(directory, 'served'), {});
+    try {
+      await cp(join(out, 'docker'), join(served.root, 'docker'), { recursive: true });
+      const copy = join(directory, 'back');
+      await runOrThrow('skopeo', [
+        'copy',
+        '--insecure-policy',
+        '--src-tls-verify=false',
+        `docker://${served.host}/team/x:1`,
+        `dir:${copy}`,
+      ]);
+      assert.ok((await readdir(copy)).includes('manifest.json'));
+    } finally {
+      await served.close();
+    }
+  },
+);
+
+test('podman save: its archive is read as well', needs('podman', 'containers'), async () => {
+  await mkdir(join(directory, 'files'));
+  await writeFile(join(directory, 'files', 'x'), 'podman');
+  await runOrThrow('tar', ['-cf', join(directory, 'files.tar'), '-C', join(directory, 'files'), '.']);
+  const storage = [
+    '--root',
+    join(directory, 'storage'),
+    '--runroot',
+    join(directory, 'run'),
+    '--storage-driver',
+    'vfs',
+  ];
+  const archive = join(directory, 'podman.tar');
+  const name = 'localhost/sluice-test/saved:1';
+  await runOrThrow('podman', [...storage, 'import', '-q', join(directory, 'files.tar'), name]);
+  await runOrThrow('podman', [...storage, 'save', '-q', '--format', 'docker-archive', '-o', archive, name]);
+  const opener = createSourceOpener(join(directory, 'scratch'), { env: {} });
+  assert.match(await imageOf(await opener.open(`docker-archive:${archive}:${name}`), 'x'), /^sha256:/);
+  await opener.close();
+  await run('podman', [...storage, 'rmi', '-a', '-f']);
+});
+
+test(
+  'media that others made become a bundle of ours by our own signature, and only so',
+  needs('docker-registry', 'skopeo'),
+  async () => {
+    // A registry's own directory, as oc-mirror and others leave it: other repositories, no signature, no document.
+    const registry = await listeningRegistry(join(directory, 'foreign'), {});
+    const to = (name: string) => `docker://${registry.host}/mirror/${name}`;
+    const copy = ['copy', '--insecure-policy', '--dest-tls-verify=false'];
+    try {
+      await runOrThrow('skopeo', [...copy, release.payloadSource, to('release-images:1.1.0')]);
+      await runOrThrow('skopeo', [...copy, release.sources.get('web') ?? '', to('somewhere/else:web')]);
+    } finally {
+      await registry.close();
+    }
+    const media = await openMedia(registry.root);
+    await assert.rejects(verifyMedia(media, [key.trusted]), {
+      code: 'MediaUnreadable',
+      message: /no release bundle/,
+    });
+    await media.close();
+    const out = join(directory, 'adopted');
+    const built = await buildBundle({
+      payload: `media:${registry.root}#mirror/release-images:1.1.0`,
+      images: new Map(),
+      privatePem: key.pair.privatePem,
+      out,
+    });
+    assert.equal(built.digest, release.digest, 'the same release is the same bundle, whoever carried it');
+    assert.deepEqual(await problems(out), []);
+    await assert.rejects(
+      buildBundle({
+        payload: `media:${registry.root}#mirror/none:1`,
+        images: new Map(),
+        privatePem: key.pair.privatePem,
+        out: join(directory, 'no'),
+      }),
+      { code: 'NotFound', next: /mirror\/release-images/ },
+    );
+  },
+);
+
+test(
+  'S8 S12 OpenPGP signatures of the release travel in the bundle and become the operator’s ConfigMap',
+  needs('gpg'),
+  async () => {
+    const home = await mkdtemp(join(tmpdir(), 'sluice-gpg-'));
+    const gpg = (args: string[], input?: string) =>
+      runOrThrow(
+        'gpg',
+        [
+          '--homedir',
+          home,
+          '--batch',
+          '--yes',
+          '--quiet',
+          '--pinentry-mode',
+          'loopback',
+          '--passphrase',
+          '',
+          ...args,
+        ],
+        input === undefined ? {} : { input },
+      );
+    try {
+      await gpg(['--quick-gen-key', 'release <release@example.org>', 'rsa2048', 'sign', 'never']);
+      const keyring = join(home, 'release.asc');
+      await gpg(['--armor', '--output', keyring, '--export', 'release@example.org']);
+      const claim = JSON.stringify({
+        critical: {
+          type: 'atomic container signature',
+          image: { 'docker-manifest-digest': release.payload },
+          identity: { 'docker-reference': 'quay.io/okd/release:1.1.0' },
+        },
+        optional: {},
+      });
+      const store = join(directory, 'signatures');
+      const place = join(store, release.payload.replace(':', '='));
+      await mkdir(place, { recursive: true });
+      await gpg(['--output', join(place, 'signature-1'), '--sign'], claim);
+      const keys = await readFile(keyring, 'utf8');
+      const build = (out: string, stores: string[], keyrings: { name: string; keys: string }[]) =>
+        buildBundle({
+          payload: release.payloadSource,
+          images: release.sources,
+          privatePem: key.pair.privatePem,
+          out: join(directory, out),
+          releaseSignatures: { stores, keyrings, env: {} },
+        });
+      // A store that is away changes nothing where another has the signature.
+      const built = await build(
+        'signed',
+        ['http://127.0.0.1:1/signatures', store],
+        [{ name: 'release', keys }],
+      );
+      assert.equal((await build('signed-again', [store], [])).digest, built.digest);
+      assert.deepEqual(await problems(join(directory, 'signed')), []);
+      const media = await openMedia(join(directory, 'signed'));
+      const bundle = await openBundle(media.content, { digest: built.digest }, [key.trusted]);
+      const signatures = await readReleaseSignatures(media.content, bundle.document);
+      await media.close();
+      const cluster = keyringsOf({ 'verifier-public-key-release': keys });
+      const [found] = await verifyRelease(signatures, cluster, release.payload, Date.now());
+      assert.equal(found?.dockerReference, 'quay.io/okd/release:1.1.0');
+      const map = signatureConfigMap(release.payload, signatures, 'openshift-config-managed');
+      assert.deepEqual(map.metadata.labels, { 'release.openshift.io/verification-signatures': '' });
+      const [name = '', value = ''] = Object.entries(map.binaryData)[0] ?? [];
+      assert.equal(name, `${release.payload.replace(':', '-')}-1`);
+      // gpgv, which knows nothing of us, reads the message out of the ConfigMap.
+      await writeFile(join(home, 'message'), Buffer.from(value, 'base64'));
+      await gpg(['--output', join(home, 'ring.gpg'), '--export', 'release@example.org']);
+      await runOrThrow('gpgv', [
+        '--keyring',
+        join(home, 'ring.gpg'),
+        '--output',
+        join(home, 'claim'),
+        join(home, 'message'),
+      ]);
+      assert.equal(await readFile(join(home, 'claim'), 'utf8'), claim);
+      await assert.rejects(build('none', [join(directory, 'nowhere')], []), {
+        code: 'SignatureMissing',
+        message: /none in/,
+      });
+      await assert.rejects(build('away', ['http://127.0.0.1:1/x'], []), {
+        code: 'SignatureMissing',
+        message: /does not answer/,
+      });
+    } finally {
+      await run('gpgconf', ['--homedir', home, '--kill', 'all']);
+      await rm(home, { recursive: true, force: true });
+    }
+  },
+);
