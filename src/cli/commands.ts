@@ -54,6 +54,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: () => import('./upgrade.ts'),
   },
   {
+    name: 'graph',
+    summary: 'Show and serve which version may be reached from which',
+    group: 'Update',
+    load: () => import('./graph.ts'),
+  },
+  {
     name: 'window',
     summary: 'Open and close the window in which nodes may reboot',
     group: 'Nodes',
