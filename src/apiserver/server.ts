@@ -16,6 +16,7 @@ import { createGatekeeper } from './gatekeeper.ts';
 import { createHandler } from './http/handler.ts';
 import { createKubeletClient } from './http/log.ts';
 import type { Tools } from './http/tools.ts';
+import { withinNode } from './node-restriction.ts';
 import type { KubeObject } from './object.ts';
 import type { Admission } from './policy/admission.ts';
 import { Resources } from './resources.ts';
@@ -98,7 +99,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   await definitions.settled();
   const authorizer = createAccess(engine);
   // From here on: what the server itself makes sure of comes before any policy.
-  policies = withoutEscalation(engine, authorizer, createPolicies(engine, authorizer));
+  policies = withinNode(engine, withoutEscalation(engine, authorizer, createPolicies(engine, authorizer)));
   const open = new Set<ServerResponse>();
   const kubelets = createKubeletClient(options.kubeletClient);
   const keyPem = options.serviceAccountKeyPem;

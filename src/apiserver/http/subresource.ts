@@ -5,13 +5,21 @@ import type { Engine } from '../rest/engine.ts';
 import { evictPod } from '../rest/eviction.ts';
 import { getObject } from '../rest/read.ts';
 import { scaleOf, withScale } from '../rest/scale.ts';
-import { updateObject } from '../rest/write.ts';
+import { admit, updateObject } from '../rest/write.ts';
 import { badRequest } from '../status.ts';
 import { mediaType, readObjectBody, readValueBody } from './body.ts';
 import { type Exchange, warningsOf } from './exchange.ts';
 import { sendJson } from './respond.ts';
 import { requestToken } from './token.ts';
 import type { Tools } from './tools.ts';
+
+/** How policies see a request for a token. */
+const tokenRequest = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'TokenRequest',
+  of: (one: KubeObject) => one,
+};
 
 /** Answers a subresource that is not a part of the object; false where it is one. @throws StatusError */
 export async function serveSubresource(engine: Engine, tools: Tools, exchange: Exchange): Promise<boolean> {
@@ -30,7 +38,8 @@ export async function serveSubresource(engine: Engine, tools: Tools, exchange: E
       answer(201, await evictPod(engine, namespace, name, await readObjectBody(request), context));
       return true;
     case 'serviceaccounts/token': {
-      const body = await readObjectBody(request);
+      const body = { ...(await readObjectBody(request)), metadata: { namespace, name } };
+      admit(engine, served, 'CREATE', 'token', body, undefined, { ...context, view: tokenRequest });
       answer(201, await requestToken(engine, tools.tokens, tools.audiences, namespace, name, body));
       return true;
     }
