@@ -1,5 +1,6 @@
 import type { Platform } from '../api/kinds.ts';
 import { names } from '../api/names.ts';
+import { SluiceError } from '../errors/error.ts';
 import { type RunningServer, serve } from '../http/server.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
@@ -55,7 +56,15 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       logger,
       run: (leading) => lead(options, clock, leading, locks.run),
     });
-    if (lost) throw new Error('the lease was lost: another controller leads');
+    if (lost) {
+      throw new SluiceError(
+        'Unreachable',
+        'the lease could not be renewed in time, so another may lead now',
+        {
+          next: 'Nothing, where a supervisor starts the controller again: it goes on from what the API holds.',
+        },
+      );
+    }
   } finally {
     await server?.close();
   }
