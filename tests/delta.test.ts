@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildBundle } from '../src/build/bundle.ts';
+import { openBundle } from '../src/bundle/bundle.ts';
+import { parseInventory } from '../src/bundle/inventory.ts';
+import { planCopy } from '../src/copy/plan.ts';
+import { runCopy } from '../src/copy/run.ts';
+import { openMedia } from '../src/media/media.ts';
+import { systemClock } from '../src/observe/clock.ts';
+import { run } from '../src/process/run.ts';
+import { openStore } from '../src/store/store.ts';
+import type { TestRelease } from './bundles.ts';
+import { type ContentPlane, key, startContentPlane, until } from './content-plane.ts';
+import { repository } from './tier.ts';
+
+let plane: ContentPlane;
+let one: TestRelease;
+let two: TestRelease;
+let delta: string;
+
+before(async () => {
+  plane = await startContentPlane(1);
+  [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
+  for (const node of plane.nodes) {
+    await plane.preload(node, one);
+    await plane.startManager(node);
+    await plane.startRegistry(node);
+  }
+  await plane.setCurrent(one);
+  plane.startController();
+  await until('the object', async () => (await plane.object())?.status !== undefined);
+});
+after(() => plane?.close());
+
+async function sluice(...args: string[]) {
+  const socket = join(plane.nodes[0]?.dirs.run ?? '', 'node.sock');
+  const local = args[0] === 'media' ? ['--socket', socket] : [];
+  const result = await run(join(repository, 'sluice'), [...args, ...local], {
+    env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
+  });
+  return { ...result, all: `${result.stdout}${result.stderr}` };
+}
+
+/** The next release; it still has an image of the one before, as neighbouring releases do. */
+const buildDelta = (out: string, since: string) =>
+  buildBundle({
+    payload: two.payloadSource,
+    images: new Map([...two.sources, ['images.test.example/same/web:1', one.sources.get('web') ?? '']]),
+    privatePem: key.pair.privatePem,
+    out,
+    since,
+  });
+
+test('sluice inventory says what every control-plane node holds, and a delta is built from it', async () => {
+  const shown = await sluice('inventory');
+  assert.equal(shown.code, 0, shown.all);
+  const inventory = parseInventory(Buffer.from(shown.stdout), 'the output');
+  assert.deepEqual(inventory.releases, [{ name: one.name, bundleDigest: one.digest }]);
+  assert.ok((inventory.blobs?.size ?? 0) > 3);
+  assert.equal((await sluice('inventory', '-o', 'name')).stdout.trim(), one.name);
+  const file = join(plane.dir, 'inventory.json');
+  await writeFile(file, shown.stdout);
+  delta = join(plane.dir, 'delta');
+  const built = await buildDelta(delta, file);
+  assert.deepEqual(built.delta?.since, [{ name: one.name, digest: one.digest }]);
+  assert.ok((built.delta?.lacks.size ?? 0) > 0);
+});
+
+test('a delta is copied to where its base is, and the release is whole there', async () => {
+  assert.equal((await sluice('media', 'attach', delta)).code, 0);
+  const added = await sluice('release', 'add', '1.1.0', '--wait', '--timeout', '60s');
+  assert.equal(added.code, 0, added.all);
+  assert.match(added.stderr, /1 of 1 nodes hold it, every byte verified/);
+});
+
+test('where its base is not, nothing of it becomes visible, and what lacks is named', async () => {
+  const store = await openStore(join(plane.dir, 'elsewhere'));
+  const media = await openMedia(delta);
+  try {
+    const bundle = await openBundle(media.content, { name: two.name }, [key.trusted]);
+    const plan = await planCopy(media.content, store, bundle);
+    const outcome = await runCopy(plan, { signal: new AbortController().signal, clock: systemClock });
+    assert.equal(outcome.outcome, 'Failed', JSON.stringify(outcome));
+    assert.deepEqual(await store.tags('openshift/release-bundles'), []);
+  } finally {
+    await media.close();
+  }
+});
