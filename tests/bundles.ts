@@ -25,6 +25,8 @@ export interface ReleaseOptions {
   readonly images?: Readonly<Record<string, { files?: readonly ImageFile[]; config?: ImageRunConfig }>>;
   /** Component → file name → text. Images are written as `images.test.example/sluice/<tag>`. */
   readonly manifests?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Directories of operators as they are, with `image-references` of their own, beside `manifests`. */
+  readonly operators?: readonly string[];
   /** Bytes of an incompressible file in each image, made from the version and the tag; default 1000. */
   readonly blobBytes?: number;
   /** Where the bundle is written: a directory, `.iso` or `.tar`. */
@@ -71,7 +73,10 @@ export async function makeRelease(options: ReleaseOptions): Promise<TestRelease>
   const built = await buildPayload({
     version,
     previous: options.previous ?? [],
-    manifests: await writeManifests(join(dir, `manifests-${version}`), options, [...sources.keys()]),
+    manifests: [
+      ...(await writeManifests(join(dir, `manifests-${version}`), options, [...sources.keys()])),
+      ...(options.operators ?? []),
+    ],
     images: sources,
     ...(options.base === undefined ? {} : { base: options.base }),
     out: { directory: join(dir, `payload-${version}`), reference: version },
