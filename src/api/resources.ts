@@ -281,6 +281,13 @@ export interface FleetLockGroup extends KubeObject {
 export interface FleetLockGroupSpec {
   /** How many nodes may be away at once; 0 lets none go. */
   slots?: number;
+  /** How long a node that has returned must have been Ready before its slot goes to the next one. */
+  minReadySeconds?: number;
+  /**
+   * After how long a node that has not returned stops the whole group, free slots included, so that a bad
+   * update does not walk from node to node.
+   */
+  overdueSeconds?: number;
 }
 
 /** Who is away. */
@@ -297,8 +304,11 @@ export interface FleetLockGroupStatusHolder {
   node?: string;
   /** Since when it holds the slot. */
   since: string;
-  /** Reserved: the slot is taken. Draining: its Pods are being moved away. Granted: it may reboot. */
-  state: 'Reserved' | 'Draining' | 'Granted';
+  /**
+   * Reserved: the slot is taken. Draining: its Pods are being moved away. Granted: it may reboot. Soaking: it
+   * has returned and must stay Ready for a while.
+   */
+  state: 'Reserved' | 'Draining' | 'Granted' | 'Soaking';
   /** When it last asked. */
   lastSeen?: string;
   /** What the drain waits for. */

@@ -18,7 +18,7 @@ import {
   releaseRows,
 } from './release-view.ts';
 
-type Options = ReleaseOptions & { readonly timeoutMs: number | undefined };
+export type Options = ReleaseOptions & { readonly timeoutMs: number | undefined };
 
 const lookMs = 500;
 /** Troubles that go by themselves or by a person's hand: worth waiting through. */
@@ -229,7 +229,7 @@ function printRelease(row: ReleaseRow, facts: ReleaseFacts): void {
   }
 }
 
-async function gather(client: KubeClient): Promise<ReleaseFacts> {
+export async function gather(client: KubeClient): Promise<ReleaseFacts> {
   const { internalReleaseImage } = names(client.platform);
   const [object, bundles, inUse] = await Promise.all([
     client.tryGet(client.kinds.InternalReleaseImage, internalReleaseImage),
@@ -239,13 +239,13 @@ async function gather(client: KubeClient): Promise<ReleaseFacts> {
   return { object, bundles, inUse: inUse?.names ?? new Map() };
 }
 
-async function controlPlane(client: KubeClient): Promise<string[]> {
+export async function controlPlane(client: KubeClient): Promise<string[]> {
   const { items } = await client.list(client.kinds.Node, { labelSelector: labels.controlPlane });
   return items.map((node) => node.metadata.name).sort();
 }
 
 /** Errors: NotFound with what is at hand; Usage where a version stands for several. */
-function resolveName(text: string, facts: ReleaseFacts): string {
+export function resolveName(text: string, facts: ReleaseFacts): string {
   const known = releaseRows(facts).map((row) => row.name);
   const found = matchRelease(text, known);
   const [only] = found;

@@ -2,6 +2,11 @@ import { Command } from 'commander';
 import { type ConnectOptions, connect, parseDuration, withConnection } from './connect.ts';
 import { formatFlag, formatHelp } from './output.ts';
 
+interface PreloadOptions {
+  readonly root: string;
+  readonly key?: readonly string[];
+}
+
 export interface ReleaseOptions extends ConnectOptions {
   readonly output?: string;
   readonly wait?: boolean;
@@ -9,7 +14,7 @@ export interface ReleaseOptions extends ConnectOptions {
   readonly dryRun?: boolean;
 }
 
-/** `sluice release ls|add|rm|status`. */
+/** `sluice release ls|add|rm|status|pause|resume|cancel|preload|credentials rotate`. */
 export function command(): Command {
   const root = new Command().description('Copy releases to the control-plane nodes, watch them, remove them');
   withConnection(root.command('ls').description('Every release that a node holds or sees on its media'))
@@ -31,6 +36,42 @@ export function command(): Command {
     .argument('[release]', "a bundle's name, or a version (default: all)")
     .option(formatFlag, formatHelp)
     .action(run('status'));
+  withConnection(root.command('pause').description('Let the copies of a release stand still, on every node'))
+    .argument('<release>', "a bundle's name, or a version")
+    .action(run('pause'));
+  withConnection(root.command('resume').description('Go on with copies that were paused, where they stopped'))
+    .argument('<release>', "a bundle's name, or a version")
+    .action(run('resume'));
+  withConnection(
+    root
+      .command('cancel')
+      .description('Give up a release that is being copied, and free what has come of it'),
+  )
+    .argument('<release>', "a bundle's name, or a version")
+    .option('--timeout <duration>', 'give up waiting after this long', '5m')
+    .action(run('cancel'));
+  root
+    .command('preload')
+    .description("Fill a node's store before its first boot, without a cluster")
+    .argument('<media>', 'a directory, an ISO image, a tar archive or a disk')
+    .argument('[release]', "a bundle's name, or a version (default: the only one on the media)")
+    .requiredOption('--root <dir>', "the node's store, which gets docker/registry/v2")
+    .option('--key <file...>', 'public keys of signers (default: /etc/sluice/trusted-keys/*.pub)')
+    .action(async (media: string, release: string | undefined, options: PreloadOptions) => {
+      const { preloadRelease } = await import('./release-preload.ts');
+      await preloadRelease(media, release, options);
+    });
+  const credentials = root.command('credentials').description("The password of the nodes' registries");
+  withConnection(credentials.command('rotate').description('Change it without one failed pull'))
+    .option('--no-wait', 'only begin: the controller does the rest')
+    .option('--timeout <duration>', 'give up waiting after this long', '10m')
+    .addHelpText(
+      'after',
+      `
+Every node first accepts the new password beside the old one; only then is it given to clients, and only when
+every node has seen that, the old one goes (nodes accept it ten minutes more, for clients that are slow).`,
+    )
+    .action(run('rotate'));
   root.addHelpText(
     'after',
     `
@@ -41,12 +82,15 @@ Examples:
   sluice release ls
   sluice release add 1.1.0
   sluice release status 1.1.0
-  sluice release rm 1.0.0 --dry-run`,
+  sluice release pause 1.1.0
+  sluice release rm 1.0.0 --dry-run
+  sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
+  sluice release credentials rotate`,
   );
   return root;
 }
 
-type Action = 'list' | 'add' | 'remove' | 'status';
+type Action = 'list' | 'add' | 'remove' | 'status' | 'pause' | 'resume' | 'cancel' | 'rotate';
 
 /** Loads what the action needs only when it is called, and closes the client after it. */
 function run(action: Action) {
@@ -57,8 +101,11 @@ function run(action: Action) {
     const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout);
     const client = await connect(options);
     try {
-      const actions = await import('./release-actions.ts');
-      await actions[action](client, release, { ...options, timeoutMs });
+      const [actions, changes] = await Promise.all([
+        import('./release-actions.ts'),
+        import('./release-changes.ts'),
+      ]);
+      await { ...actions, ...changes }[action](client, release, { ...options, timeoutMs });
     } finally {
       await client.close();
     }

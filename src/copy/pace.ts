@@ -14,11 +14,11 @@ export interface Pace {
 const pieceBytes = 1024 * 1024;
 /** The disk is left alone for this many times as long as the flush took, more where others have to wait. */
 const restFactorMin = 2;
-const restFactorMax = 64;
+const restFactorMax = 8;
 /** A rest is at least this long: a shorter one cannot be measured. */
 const restMsMin = 1;
 /** The longest rest: a copy always moves on. */
-const restMsMax = 2_000;
+const restMsMax = 200;
 /** Share of a rest in which others stood still, from which on the rests grow. */
 const pressureHigh = 0.2;
 

@@ -148,6 +148,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     http,
     host: hostPort(options.address, registryPort),
     runDir: dirs.run,
+    stateDir: dirs.state,
     clock,
     signal,
     onChange: publishBell.ring,
@@ -176,6 +177,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       copies: copier.views(),
       problems,
       registryDown: registry.down(),
+      credentials: registry.credentials(),
     };
   }
 

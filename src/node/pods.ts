@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { credentialsIn } from '../release/credentials.ts';
 import { createKubelet } from '../workload/kubelet.ts';
 import { openRunner, probeRunner } from '../workload/probe.ts';
 
@@ -47,6 +48,7 @@ export async function startPods(options: PodsOptions): Promise<Pods | undefined>
     signal,
   });
   secrets.start();
+  let password = '';
   const server = new URL(client.server);
   const kubelet = await createKubelet({
     client,
@@ -60,7 +62,8 @@ export async function startPods(options: PodsOptions): Promise<Pods | undefined>
     registryPort,
     registryTrust: () => {
       const secret: Secret | undefined = secrets.get(registrySecret, machineConfigNamespace);
-      const password = Buffer.from(secret?.data?.password ?? '', 'base64').toString('utf8');
+      // Where somebody deleted the Secret the registries go on to accept what it said last.
+      password = (secret === undefined ? undefined : credentialsIn(secret).password) ?? password;
       return { caPem: tls.ca, ...(password === '' ? {} : { auth: { username: registryUser, password } }) };
     },
     logger,

@@ -10,6 +10,12 @@ import {
   nodeUpdateStatus,
   withCondition,
 } from './status.ts';
+import { createWritePace, withoutMessages, withoutProgress } from './write-pace.ts';
+
+/** Where only progress has moved it is said this often: an API that 3 nodes write to must not feel a copy. */
+const progressMs = 6_000;
+/** And where only the words about it have changed in MachineConfigNode, this often. */
+const messagesMs = 60_000;
 
 export interface Publisher {
   /** Writes what has changed since the last call. Errors: those of the client; a later call writes it all. */
@@ -30,9 +36,13 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
     return (await client.get(kind, nodeName)).metadata.uid === uid;
   }
 
-  async function publishNodeUpdate(status: ContentNodeStatus): Promise<void> {
+  const updatePace = createWritePace(progressMs);
+  const nodePace = createWritePace(messagesMs);
+
+  async function publishNodeUpdate(status: ContentNodeStatus, now: number): Promise<void> {
     const text = JSON.stringify(status);
     if (text === sent?.text && (await isStill(kinds.NodeUpdate, sent.uid))) return;
+    if (text !== sent?.text && !updatePace.isDue(JSON.stringify(withoutProgress(status)), now)) return;
     const { metadata } = await client.patch(
       kinds.NodeUpdate,
       nodeName,
@@ -66,6 +76,7 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
       });
     const { resourceVersion, uid } = standing.metadata;
     if (same && (await isStill(kinds.MachineConfigNode, uid))) return;
+    if (!same && !nodePace.isDue(JSON.stringify(withoutMessages(after)), now)) return;
     try {
       standing = await client.patch(
         kinds.MachineConfigNode,
@@ -74,6 +85,7 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
         { subresource: 'status' },
       );
     } catch (error) {
+      nodePace.forget();
       standing = undefined; // Read it again: somebody else has written, or it is another object now.
       if (!isConflict(error)) throw error;
       await publishMachineConfigNode(state, now);
@@ -83,11 +95,13 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
   return {
     async publish(state, now) {
       try {
-        await publishNodeUpdate(nodeUpdateStatus(state));
+        await publishNodeUpdate(nodeUpdateStatus(state), now);
         await publishMachineConfigNode(state, now);
       } catch (error) {
         sent = undefined;
         standing = undefined;
+        updatePace.forget();
+        nodePace.forget();
         throw error;
       }
     },

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { bundleRepository } from '../bundle/document.ts';
-import { writeDurable, writeJson } from '../durable/file.ts';
+import { writeJson } from '../durable/file.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
 import { pingRegistry } from '../release/content.ts';
-import { registryHtpasswd } from '../release/credentials.ts';
+import { readCredentials } from '../release/credentials.ts';
+import { createPasswordFile } from './passwords.ts';
 import type { TreeEntry } from './trees.ts';
 
 /** What the node does for its registry, which is a process of its own and reads these files. */
@@ -14,6 +15,8 @@ export interface RegistrySide {
   writeTrees(entries: readonly TreeEntry[]): Promise<void>;
   /** False while the cluster has no password yet. */
   writePasswords(): Promise<boolean>;
+  /** Which credentials the registry accepts, in the words of `fingerprintOf`. */
+  credentials(): string | undefined;
   /** Resolves when the registry serves these bundles, or after a while: then others see them a little later. */
   untilServed(bundles: readonly Digest[]): Promise<void>;
   /** Asks the registry now and then how it is, until the signal aborts. */
@@ -36,13 +39,14 @@ export function createRegistrySide(options: {
   /** `address:port` of the registry. */
   readonly host: string;
   readonly runDir: string;
+  readonly stateDir: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onChange: () => void;
 }): RegistrySide {
   const { clock, signal } = options;
   let trees: string | undefined;
-  let passwords: string | undefined;
+  const passwords = createPasswordFile({ runDir: options.runDir, stateDir: options.stateDir, clock });
   let down: string | undefined;
   return {
     async writeTrees(entries) {
@@ -52,12 +56,13 @@ export function createRegistrySide(options: {
       trees = text;
     },
     async writePasswords() {
-      const lines = await registryHtpasswd(options.client);
-      if (lines === undefined) return passwords !== undefined;
-      if (lines !== passwords) await writeDurable(join(options.runDir, 'htpasswd'), lines, { mode: 0o600 });
-      passwords = lines;
-      return true;
+      const before = passwords.fingerprint();
+      const credentials = await readCredentials(options.client);
+      await passwords.apply(credentials);
+      if (passwords.fingerprint() !== before) options.onChange();
+      return credentials !== undefined;
     },
+    credentials: passwords.fingerprint,
     async untilServed(bundles) {
       const end = clock.now() + servedMsMax;
       for (const digest of bundles) {

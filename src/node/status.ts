@@ -21,10 +21,13 @@ export interface ContentState {
   readonly problems: ReadonlyMap<string, { readonly reason: string; readonly message: string }>;
   /** Why the node's own registry does not answer; undefined where it does. */
   readonly registryDown: string | undefined;
+  /** Which credentials the registry accepts (release/credentials.ts). */
+  readonly credentials?: string | undefined;
 }
 
 /** The part of NodeUpdate.status that this agent half writes. */
-export type ContentNodeStatus = Required<Pick<NodeUpdateStatus, 'media' | 'copies' | 'store'>>;
+export type ContentNodeStatus = Required<Pick<NodeUpdateStatus, 'media' | 'copies' | 'store'>> &
+  Pick<NodeUpdateStatus, 'registryCredentials'>;
 
 /** Limits of the schema (crds/nodeupdates.yaml). */
 const entriesMax = 32;
@@ -33,6 +36,7 @@ const nameMax = 64;
 
 export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
   return {
+    ...(state.credentials === undefined ? {} : { registryCredentials: state.credentials }),
     media: state.attachments.flatMap(mediaEntries).slice(0, entriesMax),
     copies: state.copies.slice(0, entriesMax).map((copy) => ({
       release: copy.release,
@@ -42,6 +46,7 @@ export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
       imagesDone: copy.progress?.imagesDone ?? 0,
       imagesTotal: copy.progress?.imagesTotal ?? 0,
       ...(copy.rate === undefined ? {} : { rate: copy.rate }),
+      ...secondsLeft(copy),
       ...(copy.bundleDigest === undefined ? {} : { bundleDigest: copy.bundleDigest }),
       ...(copy.reason === undefined ? {} : { reason: copy.reason }),
       ...(copy.message === undefined ? {} : { message: copy.message.slice(0, messageMax) }),
@@ -56,6 +61,13 @@ export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
       verifiedAt: record.verifiedAt,
     })),
   };
+}
+
+/** At the rate of the last while; absent where nothing moves. */
+function secondsLeft(copy: CopyView): { secondsLeft?: number } {
+  const { rate, progress } = copy;
+  if (rate === undefined || rate <= 0 || progress === undefined) return {};
+  return { secondsLeft: Math.ceil((progress.bytesTotal - progress.bytesDone) / rate) };
 }
 
 function mediaEntries(attachment: Attachment): ContentNodeStatus['media'] {

@@ -12,7 +12,7 @@ import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { aggregate } from './aggregate.ts';
 import { bundlesOf, type ClusterContent, type KnownBundle } from './content.ts';
-import { ensureRegistrySecret } from './credentials.ts';
+import { keepCredentials } from './credentials.ts';
 import { createDocuments } from './documents.ts';
 import { inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
 import { mirrorEntries } from './mirrors.ts';
@@ -74,7 +74,8 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     const used = inUse(usageFacts(version, bundles, read));
     let syncError: string | undefined;
     try {
-      await ensureRegistrySecret(client);
+      const step = await keepCredentials(client, acceptedCredentials());
+      if (step !== 'None') logger.info({ step }, 'credentials of the registries');
       await writeInUse(client, used);
       await writeMirrors(client, wantedMirrors([...read.values()]));
     } catch (error) {
@@ -118,6 +119,15 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       nodeUpdate: caches.nodeUpdates.get(name),
       ping: ping !== undefined && ping.misses >= missesMax ? ping.why : undefined,
     });
+  }
+
+  function acceptedCredentials(): Map<string, string | undefined> {
+    return new Map(
+      caches.nodes.list().map((node) => {
+        const { name } = node.metadata;
+        return [name, caches.nodeUpdates.get(name)?.status?.registryCredentials];
+      }),
+    );
   }
 
   function usageFacts(

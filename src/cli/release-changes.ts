@@ -1,0 +1,64 @@
+import { SluiceError } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { systemClock } from '../observe/clock.ts';
+import { readCredentials, rotateCredentials } from '../release/credentials.ts';
+import { setPaused } from '../release/pause.ts';
+import { giveUpRelease } from '../release/request.ts';
+import { note } from './output.ts';
+import { controlPlane, gather, type Options, resolveName } from './release-actions.ts';
+
+const lookMs = 500;
+
+export async function pause(client: KubeClient, text = '', _options?: Options): Promise<void> {
+  const name = resolveName(text, await gather(client));
+  const news = await setPaused(client, name, true);
+  note(news ? `copies of ${name} stand still now` : `copies of ${name} were paused already`);
+  note(`  next: sluice release resume ${text}`);
+}
+
+export async function resume(client: KubeClient, text = '', _options?: Options): Promise<void> {
+  const name = resolveName(text, await gather(client));
+  const news = await setPaused(client, name, false);
+  note(news ? `copies of ${name} go on where they stopped` : `copies of ${name} were not paused`);
+}
+
+export async function cancel(client: KubeClient, text = '', options: Options): Promise<void> {
+  const facts = await gather(client);
+  const name = resolveName(text, facts);
+  const nodes = await controlPlane(client);
+  const held = facts.bundles.find((each) => each.name === name)?.heldBy ?? [];
+  if (held.length === nodes.length && nodes.length > 0) {
+    throw new SluiceError('Conflict', `${name} is copied already, to every node`, {
+      next: `To remove it: sluice release rm ${text}`,
+    });
+  }
+  await giveUpRelease(client, name);
+  await until(options.timeoutMs, `${name} is given up, and its copies have not ended yet`, async () => {
+    const { items } = await client.list(client.kinds.NodeUpdate);
+    return items.every((update) => update.status?.copies?.some((copy) => copy.release === name) !== true);
+  });
+  note(`${name} is given up; the nodes free what had come of it`);
+}
+
+export async function rotate(client: KubeClient, _: string | undefined, options: Options): Promise<void> {
+  const begun = await rotateCredentials(client);
+  note(begun ? 'a new password goes round' : 'a new password goes round already');
+  if (options.wait === false) return;
+  await until(options.timeoutMs, 'not every node accepts the new password yet', async () => {
+    const credentials = await readCredentials(client);
+    return credentials !== undefined && credentials.next === undefined;
+  });
+  note('every node accepts the new password, and clients are told to use it');
+}
+
+async function until(
+  timeoutMs: number | undefined,
+  message: string,
+  done: () => Promise<boolean>,
+): Promise<void> {
+  const endsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+  while (!(await done())) {
+    if (Date.now() > endsAt) throw new SluiceError('Timeout', message);
+    await systemClock.sleep(lookMs);
+  }
+}
