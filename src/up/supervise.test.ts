@@ -51,3 +51,28 @@ test('a reboot changes the arguments, any other exit keeps them, and stop ends a
   assert.throws(() => process.kill(pid, 0), 'the child is gone');
   assert.deepEqual(supervisor.pids(), {});
 });
+
+test('a log that cannot be written ends nobody, and keeps no child waiting', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-supervise-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const mark = join(directory, 'mark');
+  const script = `
+    const { writeFileSync } = require('node:fs');
+    const more = (left) => left === 0
+      ? writeFileSync(process.argv[1], 'done')
+      : process.stdout.write('x'.repeat(100_000), () => more(left - 1));
+    more(20);
+    process.stdin.on('end', () => process.exit(0)).resume();`;
+  const supervisor = createSupervisor({
+    program: [process.execPath, '-e', script],
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  supervisor.start({ name: 'child', args: () => [mark], logFile: '/dev/full' });
+  const until = Date.now() + 10_000;
+  while ((await readFile(mark, 'utf8').catch(() => '')) !== 'done') {
+    assert.ok(Date.now() < until, 'the child waits');
+    await systemClock.sleep(20);
+  }
+  await supervisor.stop(2000);
+});

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { appendFile, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { Writable } from 'node:stream';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 
@@ -97,7 +98,7 @@ export function createSupervisor(options: {
   function runOnce(entry: Running): Promise<number | null> {
     const [command, ...prefix] = options.program;
     mkdirSync(dirname(entry.spec.logFile), { recursive: true });
-    const log = createWriteStream(entry.spec.logFile, { flags: 'a' });
+    const log = logSink(entry.spec.logFile);
     return new Promise((resolve) => {
       const child = spawn(command, [...prefix, ...entry.spec.args()], {
         // A pipe that nobody writes to: its end tells the child that we are gone.
@@ -117,6 +118,11 @@ export function createSupervisor(options: {
         resolve(code);
       });
     });
+  }
+
+  /** Appends to a file. What cannot be written is dropped: a full disk must end neither us nor the child. */
+  function logSink(path: string): Writable {
+    return new Writable({ write: (chunk, _, done) => appendFile(path, chunk, () => done()) });
   }
 
   return {
