@@ -69,18 +69,6 @@ export function aggregateText(errors: readonly FieldError[]): string {
   return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
 }
 
-/** The message of a 422 Status: `Pod "x" is invalid: …`; `kind` may carry its group (`Job.batch`). */
-export function invalidMessage(kind: string, name: string, errors: readonly FieldError[]): string {
-  return `${kind} ${JSON.stringify(name)} is invalid: ${aggregateText(errors)}`;
-}
-
-/** `details.causes` of a 422 Status. */
-export function statusCauses(
-  errors: readonly FieldError[],
-): { reason: string; message: string; field: string }[] {
-  return errors.map((error) => ({ reason: error.type, message: errorBody(error), field: error.field }));
-}
-
 export function required(field: string, detail = ''): FieldError {
   return { type: 'FieldValueRequired', field, detail };
 }

@@ -42,10 +42,6 @@ export function hasFormat(format: string, text: string): boolean {
   return formats[format.replaceAll('-', '')]?.(text) ?? true;
 }
 
-export function isKnownFormat(format: string): boolean {
-  return Object.hasOwn(formats, format.replaceAll('-', ''));
-}
-
 /** RFC 3339 full-date. */
 export function isDate(text: string): boolean {
   const match = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);

@@ -46,8 +46,8 @@ const objectMetaSchema: JsonObject = {
 
 export const objectMetaNode: SchemaNode = compileNodes(objectMetaSchema).root;
 
+/** Of apiVersion, and of kind. */
 export const apiVersionNode: SchemaNode = compileNodes(text).root;
-export const kindNode: SchemaNode = apiVersionNode;
 
 /** The schema of a property; of a whole object (a root, or embedded) the three that every object has come first. */
 export function propertyNode(node: SchemaNode, name: string, isResource: boolean): SchemaNode | undefined {
