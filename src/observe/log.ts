@@ -8,12 +8,18 @@ export type Logger = {
   child(facts: object): Logger;
 };
 
+/** Bytes that wait while standard error takes none, a file on a full disk for instance; more are dropped. */
+const waitingBytesMax = 1024 * 1024;
+
 /**
  * A logger of JSON lines on standard error: constant messages, facts as keys. Level from `SLUICE_LOG`
  * (debug, info, warn, error, silent), default info. Written synchronously, so that a killed process has said
  * what it did.
  */
 export function createLogger(component: string): Logger {
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: waitingBytesMax });
+  // A full disk behind standard error must not end a process that could go on without its words.
+  destination.on('error', () => {});
   return pino(
     {
       level: process.env.SLUICE_LOG ?? 'info',
@@ -21,7 +27,7 @@ export function createLogger(component: string): Logger {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pino.destination({ dest: 2, sync: true }),
+    destination,
   );
 }
 
