@@ -16,6 +16,8 @@ interface LockOptions extends ConnectOptions {
   readonly group?: string;
   readonly output?: string;
   readonly listen?: string;
+  readonly state?: string;
+  readonly slots?: string[];
 }
 
 /** `sluice lock ls|release|serve`. */
@@ -32,6 +34,8 @@ export function command(): Command {
     root.command('serve').description('Serve the FleetLock protocol (the controller does it too)'),
   )
     .option('--listen <address:port>', 'where to listen', '127.0.0.1:3333')
+    .option('--state <dir>', 'keep the slots in this directory instead of a cluster: for hosts without one')
+    .option('--slots <group=count...>', 'with --state: the groups (default: default=1)')
     .action(serveLock);
   root.addHelpText(
     'after',
@@ -40,7 +44,8 @@ Releasing a slot lets the next node reboot although this one has not come back: 
 
 Examples:
   sluice lock ls
-  sluice lock release master-0`,
+  sluice lock release master-0
+  sluice lock serve --listen 10.0.0.1:3333 --state /var/lib/sluice-lock --slots default=1 workers=3`,
   );
   return root;
 }
@@ -90,18 +95,45 @@ async function release(node: string, options: LockOptions): Promise<void> {
 }
 
 async function serveLock(options: LockOptions): Promise<void> {
-  const { createLockServer } = await import('../lock/server.ts');
   const { serve } = await import('../http/server.ts');
   const { terminationSignal } = await import('../process/parent.ts');
-  const { createLogger } = await import('../observe/log.ts');
-  const { systemClock } = await import('../observe/clock.ts');
   const { parseListen } = await import('../http/listen.ts');
-  const client = await connect(options);
   const signal = terminationSignal();
-  const locks = createLockServer({ client, clock: systemClock, logger: createLogger('lock') });
+  const locks = options.state === undefined ? await clusterLocks(options, signal) : await fileLocks(options);
   const server = await serve({ ...parseListen(options.listen ?? ''), handler: locks.handler });
   note(`the fleet lock answers at http://${server.address}:${server.port}/`);
   await locks.run(signal);
   await server.close();
-  await client.close();
+  await locks.close();
+}
+
+/** The slots of the cluster's FleetLockGroups; nodes are drained. */
+async function clusterLocks(options: LockOptions, signal: AbortSignal) {
+  const { createLockServer } = await import('../lock/server.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { systemClock } = await import('../observe/clock.ts');
+  const client = await connect(options);
+  const locks = createLockServer({ client, clock: systemClock, logger: createLogger('lock'), signal });
+  return { ...locks, close: () => client.close() };
+}
+
+/** The slots in a directory, for hosts without a cluster. */
+async function fileLocks(options: LockOptions) {
+  const { createPlainLockHandler } = await import('../lock/server.ts');
+  const { openFileStore } = await import('../lock/file-store.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { systemClock } = await import('../observe/clock.ts');
+  const store = await openFileStore(options.state ?? '', (options.slots ?? ['default=1']).map(groupRule));
+  const handler = createPlainLockHandler({ store, clock: systemClock, logger: createLogger('lock') });
+  const run = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  return { handler, run, close: () => store.close() };
+}
+
+/** `workers=3` */
+function groupRule(text: string): { name: string; slots: number } {
+  const found = /^([a-zA-Z0-9.-]{1,63})=(\d{1,4})$/.exec(text);
+  if (found === null)
+    throw new SluiceError('Usage', `'${text}' is no group with its slots, such as workers=3`);
+  return { name: found[1] ?? '', slots: Number(found[2]) };
 }

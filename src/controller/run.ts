@@ -40,7 +40,7 @@ const leaseName = 'sluice-controller';
 export async function runControllers(options: ControllerOptions): Promise<void> {
   const { client, logger, signal } = options;
   const clock = options.clock ?? systemClock;
-  const locks = createLockServer({ client, clock, logger: logger.child({ part: 'lock' }) });
+  const locks = createLockServer({ client, clock, logger: logger.child({ part: 'lock' }), signal });
   let server: RunningServer | undefined;
   if (options.lock !== undefined) {
     server = await serve({ ...options.lock, handler: locks.handler });

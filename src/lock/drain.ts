@@ -20,7 +20,7 @@ export function drainIsPossible(nodes: readonly Node[], name: string): boolean {
   );
 }
 
-function isReady(node: Node): boolean {
+export function isReady(node: Node): boolean {
   return node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
@@ -55,22 +55,24 @@ export async function uncordon(client: KubeClient, name: string): Promise<void> 
   });
 }
 
-/** One round of a drain: cordons, evicts what is there, says what it waits for (cases B44, B48). */
-export async function drainOnce(client: KubeClient, name: string): Promise<DrainProgress> {
-  const nodes = (await client.list(client.kinds.Node)).items;
+/**
+ * One round of a drain: cordons (again, where somebody lifted it meanwhile), evicts what is there, says what it waits
+ * for (cases B44, B48).
+ */
+export async function drainOnce(
+  client: KubeClient,
+  name: string,
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+): Promise<DrainProgress> {
   if (!nodes.some((node) => node.metadata.name === name)) return { kind: 'drained' };
   if (!drainIsPossible(nodes, name)) return { kind: 'drained' };
   await cordon(client, name);
-  const { items } = await client.list(client.kinds.Pod, { fieldSelector: `spec.nodeName=${name}` });
-  const pods = podsToEvict(items);
   const waits: string[] = [];
-  for (const pod of pods) {
+  for (const pod of podsToEvict(pods)) {
     const title = `${pod.metadata.namespace}/${pod.metadata.name}`;
-    if (pod.metadata.deletionTimestamp !== undefined) {
-      waits.push(`${title} is ending`);
-      continue;
-    }
-    waits.push(`${title}: ${await evict(client, pod)}`);
+    const ending = pod.metadata.deletionTimestamp !== undefined;
+    waits.push(ending ? `${title} is ending` : `${title}: ${await evict(client, pod)}`);
   }
   return waits.length === 0 ? { kind: 'drained' } : { kind: 'waiting', message: summary(waits) };
 }

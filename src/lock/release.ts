@@ -1,6 +1,7 @@
 import type { FleetLockGroup } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { recordEvent } from '../kube/events.ts';
+import { createApiStore } from './api-store.ts';
 import { uncordon } from './drain.ts';
 
 /**
@@ -17,11 +18,14 @@ export async function releaseHolder(
   const kind = client.kinds.FleetLockGroup;
   const group = await client.tryGet<FleetLockGroup>(kind, groupName);
   if (group === undefined) return 'no-group';
-  const holders = group.status?.holders ?? [];
-  const holder = holders.find(({ id, node }) => id === who || node === who);
+  const holder = await createApiStore(client).change(groupName, ({ holders }) => {
+    const found = holders.find(({ id, node }) => id === who || node === who);
+    return {
+      holders: found === undefined ? holders : holders.filter((other) => other !== found),
+      result: found,
+    };
+  });
   if (holder === undefined) return 'not-held';
-  const rest = holders.filter((other) => other !== holder);
-  await client.updateStatus<FleetLockGroup>(kind, { ...group, status: { ...group.status, holders: rest } });
   if (holder.node !== undefined) await uncordon(client, holder.node);
   await recordEvent(client, {
     kind,

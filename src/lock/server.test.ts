@@ -18,7 +18,12 @@ async function setUp(t: TestContext, slots: number) {
   const { client } = cluster;
   const { kinds } = client;
   const stop = new AbortController();
-  const locks = createLockServer({ client, clock: systemClock, logger: silentLogger });
+  const locks = createLockServer({
+    client,
+    clock: systemClock,
+    logger: silentLogger,
+    signal: stop.signal,
+  });
   const server = await serve({ address: '127.0.0.1', port: 0, handler: locks.handler });
   const draining = locks.run(stop.signal);
   const http = createHttpClient();
@@ -141,4 +146,60 @@ test('an administrator releases a slot, and an Event says so', async (t) => {
   const { items } = await client.list(kinds.Event, { namespace: 'default' });
   assert.ok(items.some(({ reason, message }) => reason === 'SlotReleased' && message?.includes('node-0')));
   assert.notEqual((await client.get(kinds.Node, 'node-0')).spec?.unschedulable, true);
+});
+
+test('B52 a slot soaks until its node has stayed Ready, and the cordon is lifted at once (B26)', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 1);
+  await client.patch(kinds.FleetLockGroup, 'default', { spec: { minReadySeconds: 2 } });
+  const [first, second] = machines.map(lockIdOf) as [string, string];
+  await until(first, 200);
+  assert.equal((await call('/v1/steady-state', params(first))).status, 200);
+  assert.notEqual((await client.get(kinds.Node, 'node-0')).spec?.unschedulable, true);
+  const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
+  assert.equal(group.status?.holders?.[0]?.state, 'Soaking');
+  assert.equal((await call('/v1/pre-reboot', params(second))).kind, 'failed_lock_semaphore_full');
+  await until(second, 200);
+});
+
+test('B24 a node that left and is not back stops the group, free slots included', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 2);
+  const [first, second] = machines.map(lockIdOf) as [string, string];
+  await until(first, 200);
+  const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
+  const holders =
+    group.status?.holders?.map((holder) => ({ ...holder, since: '2026-01-01T00:00:00Z' })) ?? [];
+  await client.updateStatus(kinds.FleetLockGroup, { ...group, status: { holders } });
+  const node = await client.get(kinds.Node, 'node-0');
+  const conditions = node.status?.conditions?.map((each) => ({ ...each, status: 'Unknown' })) ?? [];
+  await client.updateStatus(kinds.Node, { ...node, status: { ...node.status, conditions } as never });
+  for (;;) {
+    const { kind } = await call('/v1/pre-reboot', params(second));
+    if (kind === 'previous_holder_unhealthy') break;
+    assert.ok(kind === 'draining' || kind === undefined, kind);
+    await call('/v1/steady-state', params(second));
+  }
+  await releaseHolder(client, 'default', 'node-0');
+  assert.notEqual((await call('/v1/pre-reboot', params(second))).kind, 'previous_holder_unhealthy');
+});
+
+test('B48 a node that somebody uncordons after its drain is drained again before it may go', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 1);
+  const first = lockIdOf(machines[0] ?? '');
+  await until(first, 200);
+  await client.patch(kinds.Node, 'node-0', { spec: { unschedulable: null } });
+  for (;;) {
+    const { kind } = await call('/v1/pre-reboot', params(first));
+    if (kind === 'draining') break;
+    await systemClock.sleep(20);
+  }
+  await until(first, 200);
+  assert.equal((await client.get(kinds.Node, 'node-0')).spec?.unschedulable, true);
+});
+
+test('B38 a node is known by its machine id or system UUID, dashes and case allowed', async (t) => {
+  const { client, kinds, call, params } = await setUp(t, 2);
+  const dashed = '2C09CA98-649C-4C7A-BC77-9CD04C96812E';
+  await call('/v1/pre-reboot', params(dashed));
+  const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
+  assert.equal(group.status?.holders?.[0]?.node, 'node-1');
 });

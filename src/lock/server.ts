@@ -1,21 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Node } from '../api/core.ts';
-import type { FleetLockGroup } from '../api/resources.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import { readBody } from '../http/server.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isConflict } from '../kube/error.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { parseStrictJson } from '../oci/json.ts';
-import { drainOnce, uncordon } from './drain.ts';
-import { lockIdOf } from './identity.ts';
-import { advance, groupForm, type Holder, lock, type Slots, unlock } from './slots.ts';
+import { createApiStore } from './api-store.ts';
+import { drainIsPossible, isReady, uncordon } from './drain.ts';
+import { keepHolders } from './keeper.ts';
+import { createLockMetrics } from './metrics.ts';
+import { createNodeDirectory, type NodeDirectory, noNodes } from './node-directory.ts';
+import { groupForm, type Holder, lock, soak, unlock } from './slots.ts';
+import type { LockGroup, LockStore } from './store.ts';
 
 export interface LockServerOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Ends the watch on Nodes. */
+  readonly signal: AbortSignal;
 }
 
 /** An answer of the protocol. `kind` becomes a label of the client's metrics, so their set is small and closed. */
@@ -25,6 +28,7 @@ interface Answer {
     | 'invalid_client_identity'
     | 'unknown_group'
     | 'failed_lock_semaphore_full'
+    | 'previous_holder_unhealthy'
     | 'draining'
     | 'method_not_allowed'
     | 'not_found'
@@ -33,58 +37,72 @@ interface Answer {
 }
 
 const bodyBytesMax = 16 * 1024;
-/** Writers that lose a race look again this often (case B42). */
-const conflictRetriesMax = 20;
-const drainIntervalMs = 1_000;
+const idLengthMax = 256;
+
+export interface LockServer {
+  readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Drains the nodes of reserved slots and lets soaked ones go, until the signal aborts: for one replica at a time. */
+  run(signal: AbortSignal): Promise<void>;
+}
 
 /**
- * The FleetLock server. Its state is FleetLockGroup.status, so any replica answers alike and people see the holders
- * by `kubectl get fleetlockgroup`. A slot is reserved at once and granted when the node is drained; meanwhile the
- * answer is 423, which every client of the protocol takes as "ask again".
+ * The FleetLock server on a cluster. Its state is FleetLockGroup.status. A slot is reserved at once and granted when
+ * the node is drained; meanwhile the answer is 423, which every client of the protocol takes as "ask again".
  */
-export function createLockServer(options: LockServerOptions): {
-  readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Drains the nodes of reserved slots until the signal aborts: for one replica at a time. */
-  run(signal: AbortSignal): Promise<void>;
-} {
-  const { client, clock, logger } = options;
-  const kind = client.kinds.FleetLockGroup;
+export function createLockServer(options: LockServerOptions): LockServer {
+  const { client } = options;
+  const store = createApiStore(client);
+  const nodes = createNodeDirectory(client, options);
+  return {
+    handler: createLockHandler({ ...options, store, nodes, uncordon: (node) => uncordon(client, node) }),
+    run: (signal) => keepHolders({ ...options, store, signal }),
+  };
+}
 
-  /** Changes the holders of a group by a pure function, again from the start where another writer was faster. */
-  async function change<T>(
-    name: string,
-    decide: (slots: Slots) => { holders: readonly Holder[]; result: T },
-  ): Promise<T | undefined> {
-    for (let attempt = 0; ; attempt += 1) {
-      const group = await client.tryGet<FleetLockGroup>(kind, name);
-      if (group === undefined) return undefined;
-      const slots = slotsOf(group);
-      const { holders, result } = decide(slots);
-      if (holders === slots.holders) return result;
-      try {
-        await client.updateStatus<FleetLockGroup>(kind, {
-          ...group,
-          status: { ...group.status, holders: [...holders] },
-        });
-        return result;
-      } catch (error) {
-        if (!isConflict(error) || attempt >= conflictRetriesMax) throw error;
-      }
-    }
+/** The FleetLock server of a fleet without a cluster: the protocol over a store, nothing is drained. */
+export function createPlainLockHandler(
+  options: Omit<LockServerOptions, 'client' | 'signal'> & { readonly store: LockStore },
+): LockServer['handler'] {
+  return createLockHandler({ ...options, nodes: noNodes, uncordon: async () => {} });
+}
+
+function createLockHandler(options: {
+  readonly store: LockStore;
+  readonly nodes: NodeDirectory;
+  readonly uncordon: (node: string) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): LockServer['handler'] {
+  const { store, nodes, clock, logger } = options;
+  const metrics = createLockMetrics();
+
+  /** Gone for too long: its node is not Ready, or, where it has none, it has not asked since. */
+  function overdue(group: LockGroup, holder: Holder, now: number): boolean {
+    if (holder.state !== 'Granted' || now - Date.parse(holder.since) < group.overdueMs) return false;
+    const node = holder.node === undefined ? undefined : nodes.get(holder.node);
+    return node === undefined ? now - Date.parse(holder.lastSeen) >= group.overdueMs : !isReady(node);
   }
 
   async function preReboot(group: string, id: string): Promise<Answer> {
-    const node = await nodeOf(id);
-    const now = rfc3339(clock.now());
-    const outcome = await change(group, (slots) => {
-      const decided = lock(slots, { id, ...(node === undefined ? {} : { node }) }, now);
-      return { holders: decided.kind === 'full' ? slots.holders : decided.holders, result: decided };
+    const node = await nodes.find(id);
+    const name = node?.metadata.name;
+    const now = clock.now();
+    const undrained =
+      name !== undefined && node?.spec?.unschedulable !== true && drainIsPossible(nodes.list(), name);
+    const outcome = await store.change(group, (slots) => {
+      const decided = lock(slots, { id, ...(name === undefined ? {} : { node: name }) }, rfc3339(now), {
+        overdue: (holder) => overdue(slots, holder, now),
+        undrained,
+      });
+      return { holders: 'holders' in decided ? decided.holders : slots.holders, result: decided };
     });
     switch (outcome?.kind) {
       case undefined:
-        return unknownGroup(group);
+        return { status: 404, kind: 'unknown_group', value: `there is no group '${group}'` };
       case 'full':
         return { status: 423, kind: 'failed_lock_semaphore_full', value: outcome.message };
+      case 'unhealthy':
+        return { status: 423, kind: 'previous_holder_unhealthy', value: outcome.message };
       case 'draining':
         return { status: 423, kind: 'draining', value: outcome.message };
       case 'granted':
@@ -92,27 +110,20 @@ export function createLockServer(options: LockServerOptions): {
     }
   }
 
+  /** UnlockIfHeld is never refused: not for one that holds nothing, nor in a group that is gone (case B28). */
   async function steadyState(group: string, id: string): Promise<Answer> {
-    const node = await nodeOf(id);
+    const name = (await nodes.find(id))?.metadata.name;
     // First the cordon, then the slot: a crash between the two leaves a slot that is asked back again (case B26).
-    if (node !== undefined) await uncordon(client, node);
-    const known = await change(group, (slots) => ({ holders: unlock(slots, id), result: true }));
-    return known === undefined ? unknownGroup(group) : { status: 200 };
+    if (name !== undefined) await options.uncordon(name);
+    const now = rfc3339(clock.now());
+    await store.change(group, (slots) => ({
+      holders: slots.minReadyMs > 0 ? soak(slots, id, now) : unlock(slots, id),
+      result: true,
+    }));
+    return { status: 200 };
   }
 
-  async function nodeOf(id: string): Promise<string | undefined> {
-    const { items } = await client.list<Node>(client.kinds.Node);
-    return items.find((node) => {
-      try {
-        return lockIdOf(node.status?.nodeInfo?.machineID ?? '') === id;
-      } catch {
-        return false;
-      }
-    })?.metadata.name;
-  }
-
-  async function answer(request: IncomingMessage): Promise<Answer> {
-    const call = request.url?.split('?')[0];
+  async function answer(request: IncomingMessage, call: string | undefined): Promise<Answer> {
     if (call !== '/v1/pre-reboot' && call !== '/v1/steady-state')
       return { status: 404, kind: 'not_found', value: 'no such call' };
     if (request.method !== 'POST')
@@ -124,63 +135,39 @@ export function createLockServer(options: LockServerOptions): {
     if (typeof identity === 'string') return invalid(identity);
     const { id, group } = identity;
     const given = call === '/v1/pre-reboot' ? await preReboot(group, id) : await steadyState(group, id);
-    logger.info({ call, id, group, status: given.status, kind: given.kind }, 'fleet lock');
+    logger.debug({ call, id, group, status: given.status, kind: given.kind }, 'fleet lock');
     return given;
   }
 
-  async function drainReserved(): Promise<void> {
-    const { items } = await client.list<FleetLockGroup>(kind);
-    for (const group of items) {
-      const name = group.metadata.name ?? '';
-      for (const holder of slotsOf(group).holders) {
-        if (holder.state === 'Granted') continue;
-        const progress =
-          holder.node === undefined ? ({ kind: 'drained' } as const) : await drainOnce(client, holder.node);
-        const [state, message] =
-          progress.kind === 'drained' ? (['Granted'] as const) : (['Draining', progress.message] as const);
-        await change(name, (slots) => ({
-          holders: advance(slots.holders, holder.id, state, message),
-          result: true,
-        }));
-      }
+  return async (request, response) => {
+    const call = request.url?.split('?')[0];
+    if (call === '/metrics' && request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' });
+      response.end(metrics.render(await store.groups(), clock.now()));
+      return;
     }
-  }
-
-  return {
-    async handler(request, response) {
-      let given: Answer;
-      try {
-        given = await answer(request);
-      } catch (error) {
-        if (isSluiceError(error, 'InputTooLarge')) given = invalid(error.message);
-        else given = { status: 500, kind: 'internal_error', value: messageOf(error) };
-      }
-      response.writeHead(given.status, { 'content-type': 'application/json' });
-      response.end(
-        given.kind === undefined ? '{}' : JSON.stringify({ kind: given.kind, value: given.value }),
-      );
-    },
-    async run(signal) {
-      while (!signal.aborted) {
-        await drainReserved().catch((error) => {
-          if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'draining could not go on');
-        });
-        await clock.sleep(drainIntervalMs, signal);
-      }
-    },
+    let given: Answer;
+    try {
+      given = await answer(request, call);
+    } catch (error) {
+      if (isSluiceError(error, 'InputTooLarge')) given = invalid(error.message);
+      else given = { status: 500, kind: 'internal_error', value: messageOf(error) };
+    }
+    metrics.answered(
+      call === '/v1/pre-reboot' || call === '/v1/steady-state' ? call.slice(4) : 'other',
+      given,
+    );
+    const body = given.kind === undefined ? '{}' : JSON.stringify({ kind: given.kind, value: given.value });
+    response.writeHead(given.status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    });
+    response.end(body);
   };
-}
-
-function slotsOf(group: FleetLockGroup): Slots {
-  return { slots: group.spec?.slots ?? 1, holders: (group.status?.holders ?? []) as readonly Holder[] };
 }
 
 function invalid(value: string): Answer {
   return { status: 400, kind: 'invalid_client_identity', value };
-}
-
-function unknownGroup(group: string): Answer {
-  return { status: 404, kind: 'unknown_group', value: `there is no FleetLockGroup '${group}'` };
 }
 
 function identityOf(body: Buffer): { id: string; group: string } | string {
@@ -191,7 +178,7 @@ function identityOf(body: Buffer): { id: string; group: string } | string {
     return messageOf(error);
   }
   const params = (value as { client_params?: { id?: unknown; group?: unknown } } | null)?.client_params;
-  if (typeof params?.id !== 'string' || params.id === '' || params.id.length > 256)
+  if (typeof params?.id !== 'string' || params.id === '' || params.id.length > idLengthMax)
     return 'client_params.id is missing';
   if (typeof params.group !== 'string' || !groupForm.test(params.group))
     return 'client_params.group is missing or not well formed';

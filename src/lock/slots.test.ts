@@ -4,16 +4,17 @@ import fc from 'fast-check';
 import { advance, type Holder, lock, unlock } from './slots.ts';
 
 const now = '2026-01-01T00:00:00Z';
+const view = { overdue: () => false, undrained: false };
 
 test('a slot is reserved, drained, granted, given back; the second waits', () => {
-  const first = lock({ slots: 1, holders: [] }, { id: 'a', node: 'master-0' }, now);
+  const first = lock({ slots: 1, holders: [] }, { id: 'a', node: 'master-0' }, now, view);
   assert.ok(first.kind === 'draining');
   assert.equal(first.holders[0]?.state, 'Reserved');
-  const second = lock({ slots: 1, holders: first.holders }, { id: 'b' }, now);
+  const second = lock({ slots: 1, holders: first.holders }, { id: 'b' }, now, view);
   assert.ok(second.kind === 'full');
   assert.match(second.message, /master-0 since 2026/);
   const drained = advance(first.holders, 'a', 'Granted');
-  assert.equal(lock({ slots: 1, holders: drained }, { id: 'a' }, now).kind, 'granted');
+  assert.equal(lock({ slots: 1, holders: drained }, { id: 'a' }, now, view).kind, 'granted');
   assert.deepEqual(unlock({ slots: 1, holders: drained }, 'a'), []);
 });
 
@@ -35,8 +36,8 @@ test('never more holders than slots, whoever asks in whatever order', () => {
         if (op === 'unlock') holders = unlock({ slots, holders }, id);
         else if (op === 'drained') holders = advance(holders, id, 'Granted');
         else {
-          const outcome = lock({ slots, holders }, { id }, now);
-          if (outcome.kind !== 'full') holders = outcome.holders;
+          const outcome = lock({ slots, holders }, { id }, now, view);
+          if ('holders' in outcome) holders = outcome.holders;
         }
         assert.ok(holders.length <= slots);
         assert.equal(new Set(holders.map((holder) => holder.id)).size, holders.length);

@@ -1,15 +1,15 @@
 /**
  * The slots of one group, as they stand in FleetLockGroup.status. The FleetLock protocol's "owned, recursive
- * counting semaphore" (zincati docs/development/fleetlock/protocol.md), and a drain between the two states of a
- * holder: reserved slots count as taken, so that nothing is drained for a node that would get none.
+ * counting semaphore" (zincati docs/development/fleetlock/protocol.md), with a drain before the grant and a soak after
+ * the return: reserved slots count as taken, so that nothing is drained for a node that would get none.
  */
 export interface Holder {
   /** The id of the client, as it sent it. */
   readonly id: string;
   /** The Node object that the id belongs to; absent where none matches. */
   readonly node?: string;
-  readonly state: 'Reserved' | 'Draining' | 'Granted';
-  /** RFC 3339. */
+  readonly state: 'Reserved' | 'Draining' | 'Granted' | 'Soaking';
+  /** RFC 3339; when it took the slot, or when it came back where it soaks. */
   readonly since: string;
   readonly lastSeen: string;
   /** What the drain waits for, for a person. */
@@ -26,28 +26,46 @@ export type LockOutcome =
   | { readonly kind: 'granted'; readonly holders: readonly Holder[] }
   /** The slot is this client's, its node is not drained yet. */
   | { readonly kind: 'draining'; readonly holders: readonly Holder[]; readonly message: string }
-  | { readonly kind: 'full'; readonly message: string };
+  | { readonly kind: 'full'; readonly message: string }
+  /** A node has gone and not come back: nobody else goes until a person has looked (case B24). */
+  | { readonly kind: 'unhealthy'; readonly message: string };
+
+/** What the server knows beside the slots. */
+export interface LockView {
+  /** Whether this holder went away too long ago and is not back. */
+  readonly overdue: (holder: Holder) => boolean;
+  /** Whether the node of the client takes Pods although it should be drained (case B48). */
+  readonly undrained: boolean;
+}
 
 /** RecursiveLock: the same id twice is one slot. Pure. */
-export function lock(group: Slots, client: { id: string; node?: string }, now: string): LockOutcome {
+export function lock(
+  group: Slots,
+  client: { id: string; node?: string },
+  now: string,
+  view: LockView,
+): LockOutcome {
   const held = group.holders.find((holder) => holder.id === client.id);
-  if (held === undefined && group.holders.length >= group.slots) {
-    const by = group.holders.map((holder) => `${holder.node ?? holder.id} since ${holder.since}`).join(', ');
-    return {
-      kind: 'full',
-      message: `all ${group.slots} slots are taken: ${by === '' ? 'the group has none' : by}`,
-    };
+  if (held === undefined) {
+    const lost = group.holders.find(view.overdue);
+    if (lost !== undefined) {
+      const who = lost.node ?? lost.id;
+      return {
+        kind: 'unhealthy',
+        message: `${who} left at ${lost.since} and is not back: nobody follows until it is, or its slot is released`,
+      };
+    }
+    if (group.holders.length >= group.slots) {
+      const by = group.holders
+        .map((holder) => `${holder.node ?? holder.id} since ${holder.since}`)
+        .join(', ');
+      return {
+        kind: 'full',
+        message: `all ${group.slots} slots are taken: ${by === '' ? 'the group has none' : by}`,
+      };
+    }
   }
-  const holder: Holder =
-    held === undefined
-      ? {
-          id: client.id,
-          ...(client.node === undefined ? {} : { node: client.node }),
-          state: 'Reserved',
-          since: now,
-          lastSeen: now,
-        }
-      : { ...held, lastSeen: now };
+  const holder = held === undefined ? reserved(client, now) : again(held, now, view);
   const holders = sorted([...group.holders.filter((other) => other.id !== client.id), holder]);
   if (holder.state === 'Granted') return { kind: 'granted', holders };
   return {
@@ -57,11 +75,33 @@ export function lock(group: Slots, client: { id: string; node?: string }, now: s
   };
 }
 
+/** Where there is no Node, there is nothing to drain. */
+function reserved({ id, node }: { id: string; node?: string }, now: string): Holder {
+  const state = node === undefined ? 'Granted' : 'Reserved';
+  return { id, ...(node === undefined ? {} : { node }), state, since: now, lastSeen: now };
+}
+
+function again(held: Holder, now: string, view: LockView): Holder {
+  if (held.state === 'Soaking') return { ...reserved(held, now) };
+  if (held.state === 'Granted' && view.undrained) return { ...held, state: 'Draining', lastSeen: now };
+  return { ...held, lastSeen: now };
+}
+
 /** UnlockIfHeld: the holders without this client; the same list where it held nothing. Pure. */
 export function unlock(group: Slots, id: string): readonly Holder[] {
   return group.holders.some((holder) => holder.id === id)
     ? group.holders.filter((holder) => holder.id !== id)
     : group.holders;
+}
+
+/** As `unlock`, and the slot stays taken while the node proves itself (case B52). Pure. */
+export function soak(group: Slots, id: string, now: string): readonly Holder[] {
+  const held = group.holders.find((holder) => holder.id === id);
+  if (held === undefined || held.state === 'Soaking') return group.holders;
+  if (held.node === undefined) return unlock(group, id);
+  const { message: _, ...rest } = held;
+  const soaking: Holder = { ...rest, state: 'Soaking', since: now, lastSeen: now };
+  return sorted([...group.holders.filter((holder) => holder !== held), soaking]);
 }
 
 /** Moves one holder on; the same list where nothing changes or it is not there any more. Pure. */
@@ -72,7 +112,8 @@ export function advance(
   message?: string,
 ): readonly Holder[] {
   const held = holders.find((holder) => holder.id === id);
-  if (held === undefined || (held.state === state && held.message === message)) return holders;
+  if (held === undefined || held.state === 'Soaking') return holders;
+  if (held.state === state && held.message === message) return holders;
   const { message: _, ...rest } = held;
   const moved = { ...rest, state, ...(message === undefined ? {} : { message }) };
   return sorted([...holders.filter((holder) => holder.id !== id), moved]);

@@ -1,0 +1,201 @@
+import type { Node } from '../api/core.ts';
+import type { FleetLockGroup } from '../api/resources.ts';
+import { messageOf } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createInformer, type Informer } from '../kube/informer.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { groupOf } from './api-store.ts';
+import { drainOnce, isReady } from './drain.ts';
+import { advance, type Holder, unlock } from './slots.ts';
+import type { LockStore } from './store.ts';
+
+export interface KeeperOptions {
+  readonly client: KubeClient;
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** An eviction that a PodDisruptionBudget refuses is asked for again after this long, as kubectl does. */
+const evictionRetryMs = 5_000;
+
+/**
+ * What happens to holders beside their own requests: reserved ones are drained until their Pods are gone, soaking ones
+ * are let go when they have stayed Ready. It follows the API by watches and asks nothing again and again.
+ */
+export async function keepHolders(options: KeeperOptions): Promise<void> {
+  const { client, logger, signal, clock } = options;
+  const groups = createInformer<FleetLockGroup>(client, client.kinds.FleetLockGroup, options);
+  const nodes = createInformer<Node>(client, client.kinds.Node, options);
+  const working = new Map<
+    string,
+    { readonly stop: AbortController; wake(): void; readonly done: Promise<void> }
+  >();
+
+  /** One task for each holder that is drained or soaks; it ends by itself, or when the holder is gone. */
+  function look(): void {
+    const wanted = new Map<string, { group: string; holder: Holder }>();
+    for (const object of groups.list()) {
+      const { name, holders } = groupOf(object);
+      for (const holder of holders) {
+        const kind = holder.state === 'Soaking' ? 'soak' : 'drain';
+        if (holder.state !== 'Granted') wanted.set(`${kind} ${name} ${holder.id}`, { group: name, holder });
+      }
+    }
+    for (const [key, task] of working) if (!wanted.has(key)) task.stop.abort();
+    for (const [key, { group, holder }] of wanted) {
+      const task = working.get(key);
+      if (task !== undefined) task.wake();
+      else begin(key, group, holder);
+    }
+  }
+
+  function begin(key: string, group: string, holder: Holder): void {
+    const stop = new AbortController();
+    const ended = AbortSignal.any([signal, stop.signal]);
+    const bell = createBell(clock, ended);
+    const work = holder.state === 'Soaking' ? soakHolder : drainHolder;
+    const done = work(options, nodes, group, holder, bell, ended)
+      .catch((error) => {
+        if (!ended.aborted)
+          logger.warn({ error: messageOf(error), holder: holder.id }, 'a slot could not be kept');
+      })
+      .finally(() => {
+        working.delete(key);
+        if (!signal.aborted) look();
+      });
+    working.set(key, { stop, wake: bell.ring, done });
+  }
+
+  groups.start();
+  nodes.start();
+  await Promise.race([Promise.all([groups.synced(), nodes.synced()]), aborted(signal)]);
+  groups.onChange(look);
+  nodes.onChange(() => {
+    for (const task of working.values()) task.wake();
+  });
+  look();
+  await aborted(signal);
+  await Promise.all([...working.values()].map(({ done }) => done));
+}
+
+interface Bell {
+  ring(): void;
+  /** Until it rings, or the time is over. */
+  wait(ms: number): Promise<void>;
+}
+
+function createBell(clock: Clock, signal: AbortSignal): Bell {
+  let rung = false;
+  let awaken: () => void = () => {};
+  return {
+    ring() {
+      rung = true;
+      awaken();
+    },
+    async wait(ms) {
+      if (!rung) {
+        const interrupt = new AbortController();
+        awaken = () => interrupt.abort();
+        await clock.sleep(ms, AbortSignal.any([signal, interrupt.signal]));
+        awaken = () => {};
+      }
+      rung = false;
+    },
+  };
+}
+
+async function drainHolder(
+  { client, store, clock, logger }: KeeperOptions,
+  nodes: Informer<Node>,
+  group: string,
+  holder: Holder,
+  bell: Bell,
+  signal: AbortSignal,
+): Promise<void> {
+  const { node } = holder;
+  const move = (state: Holder['state'], message?: string) =>
+    store.change(group, (slots) => ({
+      holders: advance(slots.holders, holder.id, state, message),
+      result: true,
+    }));
+  if (node === undefined) {
+    await move('Granted');
+    return;
+  }
+  const fieldSelector = `spec.nodeName=${node}`;
+  const ended = new AbortController();
+  const pods = createInformer(client, client.kinds.Pod, {
+    fieldSelector,
+    logger,
+    clock,
+    signal: AbortSignal.any([signal, ended.signal]),
+  });
+  pods.start();
+  try {
+    await Promise.race([pods.synced(), aborted(signal)]);
+    pods.onChange(bell.ring);
+    while (!signal.aborted) {
+      let progress = await drainOnce(client, node, nodes.list(), pods.list());
+      if (progress.kind === 'drained') {
+        // The caches may be a moment behind: what counts is what the API says now.
+        const now = await client.list(client.kinds.Pod, { fieldSelector });
+        progress = await drainOnce(client, node, (await client.list(client.kinds.Node)).items, now.items);
+      }
+      if (signal.aborted) return;
+      if (progress.kind === 'drained') {
+        await move('Granted');
+        return;
+      }
+      await move('Draining', progress.message);
+      await bell.wait(evictionRetryMs);
+    }
+  } finally {
+    ended.abort();
+  }
+}
+
+async function soakHolder(
+  { store, clock, logger }: KeeperOptions,
+  nodes: Informer<Node>,
+  group: string,
+  holder: Holder,
+  bell: Bell,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const minReadyMs = (await store.groups()).find(({ name }) => name === group)?.minReadyMs ?? 0;
+    const leftMs = soakLeftMs(holder, nodes.get(holder.node ?? ''), minReadyMs, clock.now());
+    if (leftMs === 0) {
+      await store.change(group, (slots) => ({ holders: unlock(slots, holder.id), result: true }));
+      logger.info({ group, node: holder.node }, 'the node has stayed ready: its slot is free');
+      return;
+    }
+    await bell.wait(Math.min(leftMs ?? maxWaitMs, maxWaitMs));
+  }
+}
+
+const maxWaitMs = 60_000;
+
+/** How long a node must still stay Ready; undefined while it is not. A node that is gone soaks no more. Pure. */
+export function soakLeftMs(
+  holder: Holder,
+  node: Node | undefined,
+  minReadyMs: number,
+  now: number,
+): number | undefined {
+  if (node === undefined) return 0;
+  if (!isReady(node)) return undefined;
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
+  const since = Math.max(Date.parse(holder.since), Date.parse(ready ?? holder.since));
+  return Math.max(0, since + minReadyMs - now);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
