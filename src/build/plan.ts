@@ -97,9 +97,3 @@ async function requireHere(
     },
   );
 }
-
-/** Bytes that plans need together, each digest once. */
-export function plannedBytes(plans: readonly ImagePlan[]): number {
-  const sizes = new Map(plans.flatMap((plan) => plan.items.map((item) => [item.digest, item.size])));
-  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
-}

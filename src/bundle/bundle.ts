@@ -13,7 +13,7 @@ import {
 } from './document.ts';
 import { verifySignatures } from './signature.ts';
 
-export { type ClosureItem, closure } from './closure.ts';
+export { closure } from './closure.ts';
 
 /** The file in the bundle image's one layer. */
 export const documentFile = 'bundle.json';
