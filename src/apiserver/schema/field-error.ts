@@ -64,7 +64,7 @@ export function errorText(error: FieldError): string {
 }
 
 /** All errors in one text, as apimachinery's Aggregate: one alone, several in brackets, repeats once. */
-export function aggregateText(errors: readonly FieldError[]): string {
+function aggregateText(errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(errorText))];
   return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
 }
