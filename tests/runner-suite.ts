@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -150,6 +160,36 @@ export function runnerSuite(probe: (dir: string) => Promise<RunnerProbe>): void 
     assert.match(said, /^LD_LIBRARY_PATH=\/nowhere$/m);
     assert.match(said, /^PWD=\/etc$/m);
     assert.doesNotMatch(said, /SLUICE_TEST_HOST_SECRET/);
+  });
+
+  test('the values of the environment stand on no command line', async () => {
+    await runner.pull(location(), trust());
+    const secret = `hidden-${process.pid}`;
+    let looking = true;
+    let seen = 0;
+    const look = async () => {
+      while (looking) {
+        for (const name of readdirSync('/proc').filter((each) => /^\d+$/.test(each))) {
+          const words = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+          if (words.includes(secret)) seen += 1;
+        }
+      }
+    };
+    const watching = look();
+    const ran = runToEnd(
+      spec(['/bin/sh', '-c', 'echo "$ONE"; echo "$TWO"'], {
+        env: [
+          { name: 'PATH', value: '/bin' },
+          { name: 'ONE', value: `${secret} one` },
+          { name: 'TWO', value: `${secret}\ntwo` },
+        ],
+      }),
+    ).finally(() => {
+      looking = false;
+    });
+    const [{ said }] = await Promise.all([ran, watching]);
+    assert.equal(said, `${secret} one\n${secret}\ntwo\n`);
+    assert.equal(seen, 0);
   });
 
   test('a program that is not there does not start, and says so', async () => {

@@ -3,7 +3,7 @@ import type { ImageDigestMirrorSet } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
-import { resolveImage } from './images.ts';
+import { controlPlaneHosts, resolveImage } from './images.ts';
 import type { ImageState } from './pod-decision.ts';
 import type { ImageInfo, ImageLocation, RegistryTrust, Runner } from './runner.ts';
 
@@ -18,6 +18,9 @@ export interface ImagePullerOptions {
   readonly mirrorSets: () => readonly ImageDigestMirrorSet[];
   /** `host:port` of this node's own registry. */
   readonly ownHost: string;
+  /** `host:port` that stands for the registries of all control-plane nodes. */
+  readonly commonHost: string;
+  /** Of the control plane's registries; others are asked without the password. */
   readonly trust: () => RegistryTrust;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -133,10 +136,13 @@ export function createImagePuller(options: ImagePullerOptions): ImagePuller {
 
   async function tryAll(image: string, locations: readonly ImageLocation[]): Promise<ImageInfo> {
     const said: string[] = [];
+    const ours = controlPlaneHosts(options.mirrorSets(), options.ownHost, options.commonHost);
     for (const location of locations) {
       const signal = AbortSignal.any([options.signal, AbortSignal.timeout(locationTimeoutMs)]);
       try {
-        return await runner.pull(location, options.trust(), signal);
+        const { auth, ...others } = options.trust();
+        const knows = auth !== undefined && ours.has(location.host);
+        return await runner.pull(location, knows ? { ...others, auth } : others, signal);
       } catch (error) {
         said.push(`${location.host}: ${messageOf(error)}`);
       }

@@ -62,6 +62,24 @@ export function resolveImage(
   };
 }
 
+/**
+ * The registries of the control plane, as `host:port`: this node's own, the name that stands for all of them, and the
+ * mirrors at their port. Only these are given the password; a Pod may name any host.
+ */
+export function controlPlaneHosts(
+  sets: readonly ImageDigestMirrorSet[],
+  ownHost: string,
+  commonHost: string,
+): ReadonlySet<string> {
+  const port = portOf(ownHost);
+  const mirrors = mirrorsOf(sets).flatMap((each) => each.mirrors.map((mirror) => mirror.split('/')[0] ?? ''));
+  return new Set([ownHost, commonHost, ...mirrors.filter((host) => portOf(host) === port)]);
+}
+
+function portOf(host: string): string | undefined {
+  return /:(\d+)$/.exec(host)?.[1];
+}
+
 function mirrorsOf(sets: readonly ImageDigestMirrorSet[]): Mirrored[] {
   return sets.flatMap((set) =>
     (set.spec.imageDigestMirrors ?? []).map(({ source, mirrors, mirrorSourcePolicy }) => ({

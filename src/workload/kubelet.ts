@@ -1,6 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Pod } from '../api/core.ts';
+import { names } from '../api/names.ts';
 import { messageOf } from '../errors/error.ts';
 import { hostPort } from '../http/client.ts';
 import { keyOf, parseKey } from '../kube/cache.ts';
@@ -36,7 +37,7 @@ export interface KubeletOptions {
   /** Where containers find the cluster API. */
   readonly apiServer: { readonly host: string; readonly port: number };
   readonly registryPort: number;
-  /** Whom pulls believe, and their password, asked for at each pull. */
+  /** Whom pulls believe, and the password of the control plane's registries, asked for at each pull. */
   readonly registryTrust: () => RegistryTrust;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -178,6 +179,7 @@ export async function createKubelet(options: KubeletOptions): Promise<Kubelet> {
     runner,
     mirrorSets: () => mirrors.list(),
     ownHost: hostPort(options.address, options.registryPort),
+    commonHost: hostPort(names(client.platform).apiInt, options.registryPort),
     trust: options.registryTrust,
     clock,
     signal,

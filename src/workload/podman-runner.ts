@@ -7,6 +7,7 @@ import type { Digest } from '../oci/digest.ts';
 import { isDigest } from '../oci/digest.ts';
 import { run } from '../process/run.ts';
 import { openPodman, type Podman, type PodmanFlags, podmanSays } from './podman.ts';
+import { forgetEnvironments, placeEnvironment } from './podman-environment.ts';
 import type { ContainerSpec, ImageInfo, Runner, RunnerContainer } from './runner.ts';
 import { readHead } from './safe-file.ts';
 
@@ -50,6 +51,7 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
   const ended = new Map<string, RunnerContainer['state']>();
   const watchers = new Set<() => void>();
 
+  await forgetEnvironments(podman);
   // What a crash left between create and start never ran.
   for (const row of await ps(podman)) {
     if (row.State === 'created' || row.State === 'initialized') await podman.run(['rm', '--force', row.Id]);
@@ -132,8 +134,16 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
       await writeFile(lastWords, '', { mode: 0o666 });
       await chmod(lastWords, 0o666);
       const name = containerName(spec);
-      const args = runArguments(spec, known.id, name, lastWords, podman.createFlags);
-      const result = await podman.run(args, { timeoutMs: startTimeoutMs });
+      const environment = await placeEnvironment(podman, name, spec.env);
+      const args = runArguments(
+        spec,
+        known.id,
+        { name, lastWords, environment: environment.flags },
+        podman.createFlags,
+      );
+      const result = await podman
+        .run(args, { timeoutMs: startTimeoutMs })
+        .finally(() => environment.remove());
       if (result.code === 0) return result.stdout.trim();
       await podman.run(['rm', '--force', '--ignore', name]);
       // podman-run(1), "Exit Status": 126 and 127 are the container's own, 125 is podman's.
@@ -239,8 +249,7 @@ function terminationFile(dir: string, spec: Pick<ContainerSpec, 'podUid' | 'cont
 export function runArguments(
   spec: ContainerSpec,
   imageId: string,
-  name: string,
-  lastWords: string,
+  given: { name: string; lastWords: string; environment: readonly string[] },
   hostFlags: readonly string[],
 ): string[] {
   const labelled: Labelled = {
@@ -252,6 +261,7 @@ export function runArguments(
     image: spec.image,
     logPath: spec.logPath,
   };
+  const { name, lastWords, environment } = given;
   const [program, ...rest] = spec.argv;
   const args = ['run', '--detach', '--pull=never', '--name', name, '--label'];
   args.push(`${label}=${JSON.stringify(labelled)}`, ...hostFlags, '--network', 'host');
@@ -266,7 +276,7 @@ export function runArguments(
   if (spec.memoryBytes !== undefined) args.push('--memory', `${spec.memoryBytes}b`);
   if (spec.cpuMillis !== undefined) args.push('--cpus', String(Math.max(10, spec.cpuMillis) / 1000));
   if (spec.workingDir !== '') args.push('--workdir', spec.workingDir);
-  for (const { name: variable, value } of spec.env) args.push('--env', `${variable}=${value}`);
+  args.push(...environment);
   for (const mount of spec.mounts) {
     const source = mount.subPath === '' ? mount.source : join(mount.source, mount.subPath);
     args.push('--volume', `${source}:${mount.target}:${mount.readOnly ? 'ro' : 'rw'}`);
