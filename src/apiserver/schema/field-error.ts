@@ -63,12 +63,6 @@ export function errorText(error: FieldError): string {
   return `${error.field}: ${errorBody(error)}`;
 }
 
-/** All errors in one text, as apimachinery's Aggregate: one alone, several in brackets, repeats once. */
-function aggregateText(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map(errorText))];
-  return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
-}
-
 export function required(field: string, detail = ''): FieldError {
   return { type: 'FieldValueRequired', field, detail };
 }
