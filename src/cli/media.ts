@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { type ErrorCode, errorTable, SluiceError } from '../errors/error.ts';
+import { type ErrorCode, errorTable, isSluiceError, SluiceError } from '../errors/error.ts';
 import type { AttachmentAnswer } from '../node/content-routes.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { findNodeSocket, type NodeSocketOptions } from './node-socket.ts';
@@ -15,18 +15,23 @@ import {
   printTable,
 } from './output.ts';
 
-type MediaOptions = NodeSocketOptions & ConnectOptions & { readonly output?: string };
+type MediaOptions = NodeSocketOptions & ConnectOptions & { readonly output?: string; readonly mount?: true };
 
 /** `sluice media attach|detach|ls`. */
 export function command(): Command {
   const root = new Command().description('Attach media that carry release bundles to a node of this machine');
   local(root.command('attach'))
     .description('Verify media and let the cluster use what is signed on them')
-    .argument('<path>', 'a directory, an ISO image, a tar archive or a disk')
+    .argument('<path>', 'a directory, an ISO or squashfs image, a tar archive or a disk')
+    .option(
+      '--mount',
+      'mount the disk first where its file system is not read in user space (ext4, xfs, FAT)',
+    )
     .action(attach);
   local(root.command('detach'))
     .description('Let media go; copies that need them pause')
     .argument('<path|bundle>', 'the path that was attached, or a bundle on it')
+    .option('--mount', 'the disk was attached with --mount: unmount it too')
     .action(detach);
   withConnection(root.command('ls').description('Media on every node, refused ones with the reason'))
     .option(formatFlag, formatHelp)
@@ -59,7 +64,7 @@ async function attach(path: string, options: MediaOptions): Promise<void> {
   const format = parseFormat(options.output);
   const { askNode } = await import('../node/socket.ts');
   const answer = (await askNode(findNodeSocket(options), 'POST /v1/media', {
-    path: resolve(path),
+    path: options.mount === true ? await mounted(resolve(path)) : resolve(path),
   })) as unknown as AttachmentAnswer;
   if (format === 'json' || format === 'yaml') await printObject(answer, format);
   else show(answer);
@@ -97,9 +102,25 @@ function show(answer: AttachmentAnswer): void {
 async function detach(what: string, options: MediaOptions): Promise<void> {
   const { askNode } = await import('../node/socket.ts');
   // A path is told from a bundle's name by the node, which knows both; a relative path only makes sense here.
-  const media = what.startsWith('ocp-release-bundle-') ? what : resolve(what);
+  const path = what.startsWith('ocp-release-bundle-') ? what : resolve(what);
+  const { unmountDevice, placeOf } = await import('./media-mount.ts');
+  const media = options.mount === true ? placeOf(path) : path;
   const answer = await askNode(findNodeSocket(options), 'DELETE /v1/media', { media });
+  if (options.mount === true) await unmountDevice(path);
   note(`${String(answer.path)} is detached from ${String(answer.node)}`);
+}
+
+/** What is read in user space needs no mount: that is tried first, since it lets no kernel parser near the disk. */
+async function mounted(path: string): Promise<string> {
+  const { openMedia } = await import('../media/media.ts');
+  try {
+    await (await openMedia(path)).close();
+    return path;
+  } catch (error) {
+    if (!isSluiceError(error, 'MediaUnreadable')) throw error;
+  }
+  const { mountDevice } = await import('./media-mount.ts');
+  return await mountDevice(path);
 }
 
 async function list(options: MediaOptions): Promise<void> {

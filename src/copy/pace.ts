@@ -18,7 +18,7 @@ const restFactorMax = 8;
 /** A rest is at least this long: a shorter one cannot be measured. */
 const restMsMin = 1;
 /** The longest rest: a copy always moves on. */
-const restMsMax = 200;
+const restMsMax = 100;
 /** Share of a rest in which others stood still, from which on the rests grow. */
 const pressureHigh = 0.2;
 
