@@ -119,3 +119,28 @@ test('keys are written once: secret, and never over others', async () => {
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => writeKeys(join(directory, 'race'))));
   assert.equal(results.filter((each) => each.status === 'fulfilled').length, 1);
 });
+
+test('places of images are read as people write them', () => {
+  assert.deepEqual(parsePlace(`docker://[::1]:5000/a/b@sha256:${'a'.repeat(64)}`), {
+    kind: 'docker',
+    image: { host: '[::1]:5000', repository: 'a/b', digest: `sha256:${'a'.repeat(64)}` },
+  });
+  assert.deepEqual(parsePlace('docker-archive:/x.tar:reg.example:5000/a:1'), {
+    kind: 'docker-archive',
+    path: '/x.tar',
+    reference: 'reg.example:5000/a:1',
+  });
+  assert.deepEqual(parsePlace('media:/media/usb:1#openshift/release-images:4.21'), {
+    kind: 'media',
+    path: '/media/usb:1',
+    repository: 'openshift/release-images',
+    reference: '4.21',
+  });
+  for (const bad of ['docker://', 'docker://x', 'media:/x', 'media:#a', 'docker-archive:', 'http://x/y']) {
+    assert.throws(
+      () => parsePlace(bad),
+      (error: { code: string }) => ['Usage', 'InputInvalid'].includes(error.code),
+      bad,
+    );
+  }
+});
