@@ -78,7 +78,10 @@ export function judge(status: number, body: string, call: 'pre-reboot' | 'steady
   const full =
     status === 423 || status === 409 || status === 429 || said?.kind === 'failed_lock_semaphore_full';
   if (full || (said?.kind === 'failed_lock' && /all \d+ semaphore slots/.test(said.value))) {
-    const reasons: Record<string, string> = { draining: 'Draining', previous_holder_unhealthy: 'HolderUnhealthy' };
+    const reasons: Record<string, string> = {
+      draining: 'Draining',
+      previous_holder_unhealthy: 'HolderUnhealthy',
+    };
     const reason = reasons[said?.kind ?? ''] ?? 'SlotTaken';
     return { kind: 'wait', reason, message: said?.value ?? `the lock server answered ${status}` };
   }
