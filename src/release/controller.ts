@@ -5,6 +5,7 @@ import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runController, watchOf } from '../kube/controller.ts';
 import { isConflict } from '../kube/error.ts';
+import { createEventRecorder } from '../kube/events.ts';
 import { createInformer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -14,6 +15,7 @@ import { aggregate } from './aggregate.ts';
 import { bundlesOf, type ClusterContent, type KnownBundle } from './content.ts';
 import { keepCredentials } from './credentials.ts';
 import { createDocuments } from './documents.ts';
+import { newsOf } from './events.ts';
 import { inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
 import { mirrorEntries } from './mirrors.ts';
 import {
@@ -60,6 +62,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     nodes: createInformer(client, kinds.Node, { ...informer, labelSelector: labels.controlPlane }),
     clusterVersions: createInformer(client, kinds.ClusterVersion, informer),
   };
+  const events = createEventRecorder(client, { component: 'sluice-release', logger, clock });
   const documents = createDocuments({ content, keys, clock, logger });
   const { internalReleaseImage, clusterVersion, apiInt, registryPort } = names(client.platform);
   const everything = { keysOf: () => [internalReleaseImage] };
@@ -103,7 +106,10 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       syncError,
       now: clock.now(),
     });
-    if (await writeStatus(client, object, status)) logger.debug({}, 'status of the releases written');
+    if (await writeStatus(client, object, status)) {
+      const kind = kinds.InternalReleaseImage;
+      for (const news of newsOf(previousOf(object), status)) events.record({ kind, object, ...news });
+    }
     if (deleting && isOurs(object) && isEmptied(reports, used?.names)) {
       await endDeletion(client, object, mounted);
     }
