@@ -218,3 +218,56 @@ test(
     }
   },
 );
+
+test(
+  'signatures among the referrers: ours and cosign’s are both found there, by both',
+  needs('go', 'docker-registry'),
+  async () => {
+    const cosign = await cosignPath();
+    const env = {
+      ...process.env,
+      COSIGN_PASSWORD: '',
+      COSIGN_EXPERIMENTAL: '1',
+      HOME: join(directory, 'home'),
+      TUF_ROOT: join(directory, 'tuf'),
+    };
+    // A copy without cosign's tag: only what refers to the bundle is left to find.
+    const bare = join(directory, 'bare');
+    await cp(release.path, bare, { recursive: true });
+    const tags = join(bare, 'docker/registry/v2/repositories', bundleRepository, '_manifests/tags');
+    await rm(join(tags, `${release.digest.replace(':', '-')}.sig`), { recursive: true });
+    const registry = await serve(bare, 'referrers');
+    try {
+      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
+      const mode = ['--registry-referrers-mode=oci-1-1', '--allow-http-registry'];
+      await runOrThrow(
+        cosign,
+        ['sign', '--key', join(directory, 'cosign.key'), '--tlog-upload=false', '--yes', ...mode, image],
+        { env, timeoutMs: 120_000 },
+      );
+      const flags = ['--experimental-oci11', '--insecure-ignore-tlog', '--allow-http-registry'];
+      const verified = await run(
+        cosign,
+        ['verify', '--key', join(directory, 'cosign.pub'), ...flags, image],
+        { env },
+      );
+      assert.equal(verified.code, 0, verified.stderr);
+    } finally {
+      await registry.close();
+    }
+    const trusted = parseTrustedKey('cosign', await readFile(join(directory, 'cosign.pub'), 'utf8'));
+    const media = await openMedia(join(directory, 'referrers', 'data'));
+    try {
+      for (const wanted of [trusted, key.trusted]) {
+        const bundle = await openBundle(media.content, { digest: release.digest }, [wanted]);
+        assert.equal(bundle.signedBy.id, wanted.id);
+        assert.deepEqual(
+          bundle.signatures.map((each) => each.tag),
+          [undefined],
+        );
+      }
+    } finally {
+      await media.close();
+    }
+  },
+);
