@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
-import type { AnyObject, Pod } from '../src/api/core.ts';
+import type { Pod } from '../src/api/core.ts';
 import { applyObject } from '../src/kube/apply.ts';
 import type { KubeClient } from '../src/kube/client.ts';
 import { createLogger, silentLogger } from '../src/observe/log.ts';
@@ -12,7 +10,7 @@ import { openRunner, type RunnerProbe } from '../src/workload/probe.ts';
 import type { Runner } from '../src/workload/runner.ts';
 import type { TestCluster } from './cluster.ts';
 import { busyboxFiles, curlFiles, type ImageRegistry, startImageRegistry } from './image-registry.ts';
-import { repository } from './tier.ts';
+import { shippedManifests } from './shipped.ts';
 
 /** A node of a test cluster whose kubelet really runs containers, and a registry with images for it. */
 export interface KubeletNode {
@@ -142,10 +140,8 @@ async function startWith(
 
 /** What the product itself gives to nodes. */
 async function shipRights(client: KubeClient): Promise<void> {
-  const text = readFileSync(join(repository, 'deploy', 'standalone', '30-nodes.yaml'), 'utf8');
-  for (const document of parseAllDocuments(text)) {
-    const object = document.toJS() as AnyObject | null;
-    if (object !== null) await applyObject(client, object);
+  for (const object of await shippedManifests(['00-namespaces.yaml', '30-nodes.yaml'])) {
+    await applyObject(client, object);
   }
 }
 

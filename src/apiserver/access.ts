@@ -1,3 +1,4 @@
+import { withNodeReads } from './node-authorizer.ts';
 import type { KubeObject } from './object.ts';
 import { type Authorizer, createAuthorizer, type RbacSource } from './policy/rbac.ts';
 import { createTokenIssuer, type TokenIssuer } from './policy/token.ts';
@@ -10,7 +11,7 @@ export const tokenIssuer = 'https://kubernetes.default.svc';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 
-/** Rights by the RBAC objects in the store, looked at again after each change of one. */
+/** Rights by the RBAC objects in the store, looked at again after each change of one; and what nodes may read. */
 export function createAccess(engine: Engine): Authorizer {
   const all = (plural: string) => () =>
     readObjects(engine, engine.resources.builtIn(rbac, plural), '').map(json);
@@ -24,7 +25,7 @@ export function createAccess(engine: Engine): Authorizer {
   engine.store.onCommit((changes) => {
     if (changes.some(({ key }) => isRbac(key))) authorizer.changed();
   });
-  return authorizer;
+  return withNodeReads(engine, authorizer);
 }
 
 /** Tokens of the ServiceAccounts in the store; a token dies with what it is bound to. */

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestCluster } from '../../tests/cluster.ts';
+import { shippedManifests } from '../../tests/shipped.ts';
+import type { Pod } from '../api/core.ts';
+import { names } from '../api/names.ts';
+import { applyObject } from '../kube/apply.ts';
 import { isForbidden } from '../kube/error.ts';
 
 test('a node writes its own Pods and gets tokens for them alone', async (t) => {
@@ -59,4 +63,81 @@ test('a node writes its own Pods and gets tokens for them alone', async (t) => {
   await assert.rejects(write('other'), isForbidden);
   await assert.rejects(node.delete(Pod, 'other', { namespace }), isForbidden);
   await node.delete(Pod, 'mine', { namespace });
+});
+
+test('a node reads the Secrets and ConfigMaps that its Pods name, and no others', async (t) => {
+  const cluster = await startTestCluster();
+  t.after(() => cluster.close());
+  const { client } = cluster;
+  const { kinds } = client;
+  for (const object of await shippedManifests(['00-namespaces.yaml', '30-nodes.yaml'])) {
+    await applyObject(client, object);
+  }
+  const namespace = 'default';
+  const uses = ['env', 'env-from', 'volume', 'projected', 'pull'];
+  for (const name of [...uses, 'elsewhere', 'unnamed']) {
+    await client.create(kinds.Secret, { metadata: { name, namespace } });
+    await client.create(kinds.ConfigMap, { metadata: { name, namespace } });
+  }
+  const pod = (name: string, nodeName: string, spec: Partial<Pod['spec']>) =>
+    client.create(kinds.Pod, {
+      metadata: { name, namespace },
+      spec: { nodeName, containers: [{ name: 'c', image: 'x' }], ...spec },
+    });
+  await pod('mine', 'n0', {
+    imagePullSecrets: [{ name: 'pull' }],
+    containers: [
+      {
+        name: 'c',
+        image: 'x',
+        env: [
+          { name: 'A', valueFrom: { secretKeyRef: { name: 'env', key: 'a' } } },
+          { name: 'B', valueFrom: { configMapKeyRef: { name: 'env', key: 'a' } } },
+        ],
+        envFrom: [{ secretRef: { name: 'env-from' } }, { configMapRef: { name: 'env-from' } }],
+      },
+    ],
+    volumes: [
+      { name: 'a', secret: { secretName: 'volume' } },
+      { name: 'b', configMap: { name: 'volume' } },
+      {
+        name: 'c',
+        projected: { sources: [{ secret: { name: 'projected' } }, { configMap: { name: 'projected' } }] },
+      },
+    ],
+  });
+  await pod('other', 'n1', {
+    volumes: [
+      { name: 'a', secret: { secretName: 'elsewhere' } },
+      { name: 'b', configMap: { name: 'elsewhere' } },
+    ],
+  });
+  const node = await cluster.clientAs('system:node:n0', ['system:nodes']);
+  t.after(() => node.close());
+  for (const kind of [kinds.Secret, kinds.ConfigMap]) {
+    for (const name of uses.filter((each) => each !== 'pull' || kind === kinds.Secret)) {
+      assert.ok(await node.get(kind, name, namespace), `${kind.kind} ${name}`);
+    }
+    for (const name of ['elsewhere', 'unnamed']) {
+      await assert.rejects(node.get(kind, name, namespace), isForbidden, `${kind.kind} ${name}`);
+    }
+    await assert.rejects(node.list(kind, { namespace }), isForbidden);
+  }
+
+  // What every node follows, by its name alone.
+  const { machineConfigNamespace, registrySecret } = names('standalone');
+  await client.create(kinds.Secret, {
+    metadata: { name: registrySecret, namespace: machineConfigNamespace },
+  });
+  await client.create(kinds.Secret, { metadata: { name: 'tls', namespace: machineConfigNamespace } });
+  const listed = (fieldSelector: string) =>
+    node.list(kinds.Secret, { namespace: machineConfigNamespace, fieldSelector });
+  assert.equal((await listed(`metadata.name=${registrySecret}`)).items.length, 1);
+  for (const other of [
+    'metadata.name=tls',
+    `metadata.name!=${registrySecret}`,
+    `type!=a\\,metadata.name=${registrySecret}`,
+  ]) {
+    await assert.rejects(listed(other), other);
+  }
 });

@@ -13,13 +13,15 @@ const one = 'ocp-release-bundle-1.0.0-x86_64';
 const two = 'ocp-release-bundle-1.1.0-x86_64';
 const three = 'ocp-release-bundle-1.2.0-x86_64';
 const digest = (letter: string) => `sha256:${letter.repeat(64)}` as Digest;
-const { inUse, machineConfigNamespace, internalReleaseImage } = names('standalone');
+const { configNamespace, inUse, machineConfigNamespace, internalReleaseImage } = names('standalone');
 
 let cluster: TestCluster;
 
 before(async () => {
   cluster = await startTestCluster();
-  await cluster.client.create(cluster.client.kinds.Namespace, { metadata: { name: machineConfigNamespace } });
+  for (const name of [machineConfigNamespace, configNamespace]) {
+    await cluster.client.create(cluster.client.kinds.Namespace, { metadata: { name } });
+  }
   for (const object of await shippedManifests(['30-nodes.yaml', '40-release-guard.yaml'])) {
     await applyObject(cluster.client, object);
   }

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authorizer, UserInfo } from '../policy/rbac.ts';
 import type { Engine } from '../rest/engine.ts';
+import { nameOfFieldSelector } from '../selector.ts';
 import { forbidden, StatusError, unauthorized } from '../status.ts';
 import { anonymous, authenticate } from './authenticate.ts';
 import { type Exchange, openExchange, warningsOf } from './exchange.ts';
 import { impersonate } from './impersonate.ts';
 import { isPublicPath, servePath } from './path.ts';
-import { type RequestInfo, readRequestInfo } from './request.ts';
+import { type RequestInfo, type ResourceRequest, readRequestInfo } from './request.ts';
 import { serveResource } from './resource.ts';
 import { sendStatus, statusOf } from './respond.ts';
 import type { Tools } from './tools.ts';
@@ -73,7 +74,15 @@ function authorize(authorizer: Authorizer, user: UserInfo, info: RequestInfo): v
     if (!decision.allowed) throw new StatusError(403, 'Forbidden', `forbidden: ${decision.reason}`, {});
     return;
   }
-  const { verb, group, resource, subresource, namespace, name } = info;
+  const { verb, group, resource, subresource, namespace } = info;
+  const name = info.name || selectedName(info);
   const decision = authorizer.authorize(user, { verb, group, resource, subresource, namespace, name });
   if (!decision.allowed) throw forbidden({ group, plural: resource }, name, decision.reason);
+}
+
+/** A list or a watch of one object by its name is judged by that name (kubernetes, apiserver RequestInfoFactory). */
+function selectedName({ verb, query }: ResourceRequest): string {
+  const selector = query.get('fieldSelector') ?? '';
+  if ((verb !== 'list' && verb !== 'watch') || selector.includes('\\')) return '';
+  return nameOfFieldSelector(selector) ?? '';
 }
