@@ -28,9 +28,33 @@ and where it differs from the real one is listed in docs/embedded-api.md.
 
 Examples:
   sluice apiserver --dir /var/lib/sluice/api
-  kubectl --kubeconfig /var/lib/sluice/api/pki/admin.kubeconfig get nodes`,
+  kubectl --kubeconfig /var/lib/sluice/api/pki/admin.kubeconfig get nodes
+  sluice apiserver --dir /var/lib/sluice/api backup /var/backups/cluster.db`,
     )
+    .addCommand(backupCommand())
     .action(run);
+}
+
+function backupCommand(): Command {
+  return new Command('backup')
+    .description('Copy the database as it stands now, whether the server runs or not')
+    .argument('<file>', 'where the copy is written; it must not exist')
+    .addHelpText(
+      'after',
+      `
+The copy holds every write that was acknowledged before. To go back to it, end the server and put the file in the place
+of cluster.db, without the files cluster.db-wal and cluster.db-shm that may lie beside it. The keys of the authority
+and of the tokens are files of their own in --dir, which do not change: keep them too.
+
+Example:
+  sluice apiserver --dir /var/lib/sluice/api backup /var/backups/cluster.db`,
+    )
+    .action(async (file: string, _options: object, command: Command) => {
+      const { backUpDatabase } = await import('../apiserver/store/backup.ts');
+      const { dir } = command.optsWithGlobals<ApiServerCommandOptions>();
+      const { bytes } = await backUpDatabase(join(dir, 'cluster.db'), file);
+      note(`${file}: ${bytes} bytes`);
+    });
 }
 
 async function run(options: ApiServerCommandOptions): Promise<void> {

@@ -1,14 +1,22 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { messageOf, SluiceError } from '../../errors/error.ts';
 
-/** Version of the format of the file; a file of a later one is refused. */
-const storeFormat = 1;
+/**
+ * Version of the format of the file, in its `user_version`. One of the version before is brought up to date when it
+ * is opened, any other is refused. Format 1 said its version in the table `meta` alone.
+ */
+const storeFormat = 2;
+/** `application_id` of the file (SQLite file format, section 1.3.14): "Slui", so that no other database is written to. */
+const applicationId = 0x536c_7569;
 /** Bytes of page cache of each of the two connections. */
 const cacheKiB = 8 * 1024;
 /** SQLite's own page size. */
 const pageBytes = 4096;
 /** Bytes to which the file may grow: what etcd recommends at most. */
 export const databaseBytesMax = 8 * 1024 ** 3;
+/** Bytes of a file that is looked through when it is opened; a larger one would make the start wait. */
+const checkedBytesMax = 256 * 1024 ** 2;
 
 /** Opens the file with durable commits. Errors: InputInvalid where it is no database. */
 export function openDatabase(path: string, bytesMax: number): DatabaseSync {
@@ -20,30 +28,77 @@ export function openDatabase(path: string, bytesMax: number): DatabaseSync {
     return database;
   } catch (error) {
     database?.close();
-    throw new SluiceError('InputInvalid', `the database ${path} cannot be read: ${messageOf(error)}`, {
-      cause: error,
-      next: 'Put a backup in its place, or move it away to start with an empty cluster.',
-    });
+    throw unreadable(path, messageOf(error), error);
   }
 }
 
-/** What the file says of itself. Errors: InputInvalid where a newer version wrote it. */
-export function readMeta(database: DatabaseSync, path: string): { revision: number; compacted: number } {
-  const rows = database.prepare('SELECT name, value FROM meta').all() as { name: string; value: number }[];
-  const meta = Object.fromEntries(rows.map((row) => [row.name, row.value]));
-  const top = database.prepare('SELECT MAX(revision) AS top FROM revision').get() as { top: number | null };
-  if (meta.format !== storeFormat) {
-    throw new SluiceError('InputInvalid', `${path} has the format ${meta.format}, known is ${storeFormat}`, {
+/**
+ * Makes the file one of this format: a new one is laid out, one of the format before is brought up to date.
+ * Errors: InputInvalid where it is damaged, belongs to another program, or a newer version wrote it.
+ */
+export function prepareDatabase(database: DatabaseSync, path: string): void {
+  const pragma = (name: string) =>
+    Number((database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name]);
+  const tables = new Set(
+    (database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]).map(
+      ({ name }) => name,
+    ),
+  );
+  const isOurs = pragma('application_id') === applicationId || (tables.has('revision') && tables.has('meta'));
+  if (tables.size > 0 && !isOurs) throw unreadable(path, 'it belongs to another program');
+  const format = tables.size === 0 ? 0 : pragma('user_version') || formatOfMeta(database);
+  if (format > storeFormat || (format > 0 && format < storeFormat - 1)) {
+    throw new SluiceError('InputInvalid', `${path} has the format ${format}, known is ${storeFormat}`, {
       next: 'Start the version of Sluice that wrote it, or a newer one.',
     });
   }
+  if (format !== 0) checkPages(database, path);
+  database.exec(`BEGIN IMMEDIATE;
+    ${schemaSql}
+    UPDATE meta SET value = ${storeFormat} WHERE name = 'format';
+    PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${storeFormat};
+    COMMIT`);
+}
+
+function formatOfMeta(database: DatabaseSync): number {
+  const row = database.prepare("SELECT value FROM meta WHERE name = 'format'").get() as
+    | { value: number }
+    | undefined;
+  return Number(row?.value ?? 0);
+}
+
+/** A damaged page is told now, not by the request that comes upon it. */
+function checkPages(database: DatabaseSync, path: string): void {
+  if (statSync(path).size > checkedBytesMax) return;
+  let found: string;
+  try {
+    const row = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string };
+    found = row.quick_check;
+  } catch (error) {
+    throw unreadable(path, messageOf(error), error);
+  }
+  if (found !== 'ok') throw unreadable(path, found.replaceAll('\n', ' '));
+}
+
+function unreadable(path: string, why: string, cause?: unknown): SluiceError {
+  return new SluiceError('InputInvalid', `the database ${path} cannot be read: ${why}`, {
+    ...(cause === undefined ? {} : { cause }),
+    next: 'Put a backup in its place (sluice apiserver backup makes them), or move it away to start with an empty cluster.',
+  });
+}
+
+/** What the file says of itself. */
+export function readMeta(database: DatabaseSync): { revision: number; compacted: number } {
+  const rows = database.prepare('SELECT name, value FROM meta').all() as { name: string; value: number }[];
+  const meta = Object.fromEntries(rows.map((row) => [row.name, row.value]));
+  const top = database.prepare('SELECT MAX(revision) AS top FROM revision').get() as { top: number | null };
   return {
     revision: Math.max(meta.revision ?? 0, top.top ?? 0),
     compacted: meta.compacted ?? 0,
   };
 }
 
-export const schemaSql = `
+const schemaSql = `
 CREATE TABLE IF NOT EXISTS revision (
   revision INTEGER PRIMARY KEY,
   key TEXT NOT NULL,

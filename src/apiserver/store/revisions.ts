@@ -10,8 +10,8 @@ import {
   databaseBytesMax,
   listSql,
   openDatabase,
+  prepareDatabase,
   readMeta,
-  schemaSql,
 } from './database.ts';
 
 /** One version of one key. `value` is JSON text, stored and served as it is. */
@@ -65,10 +65,15 @@ export class RevisionStore {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const bytesMax = options.bytesMax ?? databaseBytesMax;
     this.#writer = openDatabase(path, bytesMax);
-    this.#writer.exec(schemaSql);
+    try {
+      prepareDatabase(this.#writer, path);
+    } catch (error) {
+      this.#writer.close();
+      throw error;
+    }
     this.#reader = openDatabase(path, bytesMax);
     this.#reader.exec('PRAGMA query_only = ON');
-    const meta = readMeta(this.#writer, path);
+    const meta = readMeta(this.#writer);
     this.#lastRevision = meta.revision;
     this.#committedRevision = meta.revision;
     this.#compacted = meta.compacted;
