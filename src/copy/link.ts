@@ -1,5 +1,5 @@
 import { faultPoint } from '../durable/fault.ts';
-import { SluiceError } from '../errors/error.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { withItem } from './item.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
@@ -25,7 +25,14 @@ export function createLinker(plan: CopyPlan) {
     }
     waiting = [];
     linkedAt = performance.now();
-    for (const [repository, digests] of byRepository) await plan.store.linkLayers(repository, digests);
+    for (const [repository, digests] of byRepository) {
+      try {
+        await plan.store.linkLayers(repository, digests);
+      } catch (error) {
+        // One that was found damaged meanwhile; at its end the copy links everything.
+        if (!isSluiceError(error, 'ContentMissing')) throw error;
+      }
+    }
   }
   return {
     async arrived(blob: PlannedBlob): Promise<void> {

@@ -6,15 +6,20 @@ import { createPace } from './pace.ts';
 const mebibyte = 1024 * 1024;
 
 /** A clock whose sleeps are counted, and over at once. */
-function countingClock(): Clock & { readonly slept: number[] } {
+function countingClock(): Clock & { readonly slept: number[]; pass(ms: number): void } {
   const slept: number[] = [];
+  let now = 0;
   return {
     slept,
-    now: () => 0,
+    now: () => now,
+    pass: (ms: number) => {
+      now += ms;
+    },
     sleep: async (ms: number) => {
       slept.push(ms);
+      now += ms;
     },
-  } as Clock & { readonly slept: number[] };
+  };
 }
 
 const signal = new AbortController().signal;
@@ -35,7 +40,7 @@ test('others that stand still while the copy rests make it rest longer, and shor
   let stalled = 0;
   let others = 10_000_000; // They stood still all the time, as the kernel counts it.
   const pace = createPace({ clock, stalled: async () => (stalled += others) });
-  const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+  const settle = async () => clock.pass(5);
   const restOfNext = async () => {
     await pace.wrote(mebibyte, settle, signal);
     return clock.slept.at(-1) ?? 0;

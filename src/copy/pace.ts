@@ -41,16 +41,16 @@ export function createPace(of: {
 
   async function settleAndRest(settle: () => Promise<void>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const begun = performance.now();
+    const begun = clock.now();
     await settle();
-    const took = performance.now() - begun;
+    const took = clock.now() - begun;
     const before = await stalled();
     const restMs = Math.min(restMsMax, Math.max(restMsMin, took * factor));
-    const restBegun = performance.now();
+    const restBegun = clock.now();
     await clock.sleep(restMs, signal);
     const after = await stalled();
     if (before === undefined || after === undefined) return;
-    const share = (after - before) / 1000 / Math.max(restMs, performance.now() - restBegun);
+    const share = (after - before) / 1000 / Math.max(restMs, clock.now() - restBegun);
     factor = Math.min(
       restFactorMax,
       Math.max(restFactorMin, share > pressureHigh ? factor * 2 : factor / 1.2),

@@ -1,6 +1,7 @@
 import { faultPoint } from '../durable/fault.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
+import type { Digest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import type { BlobWriter } from '../store/store.ts';
 import { type CopyProblem, ItemError, withItem } from './item.ts';
@@ -60,10 +61,10 @@ export async function runCopy(plan: CopyPlan, options: CopyOptions): Promise<Cop
   const meter = createMeter(plan, options.onProgress);
   const ended = (error: unknown) => endOf(error, meter.bytesWritten(), options.signal);
   try {
-    const problems = await copyBlobs(plan, plan.missing, meter, options);
+    const checks: Checks = new Map();
+    const problems = await copyBlobs(plan, plan.missing, meter, { ...options, checks });
     if (problems.length > 0) return { outcome: 'Failed', problems, bytesWritten: meter.bytesWritten() };
-    await linkAndName(plan, options.signal);
-    const damaged = await verifyAll(plan, meter, options);
+    const damaged = await verifyAll(plan, checks, meter, options);
     if (damaged.length > 0) {
       // The disk or the way to it changed bytes that were right when they came: once more, then give up.
       const again = await copyBlobs(plan, damaged, meter, options);
@@ -72,6 +73,7 @@ export async function runCopy(plan: CopyPlan, options: CopyOptions): Promise<Cop
         return { outcome: 'Failed', problems: still, bytesWritten: meter.bytesWritten() };
       }
     }
+    await linkAndName(plan, options.signal);
     const record = await recordWhole(plan, options.clock, meter.bytesWritten());
     return { outcome: 'Whole', record, bytesWritten: meter.bytesWritten() };
   } catch (error) {
@@ -90,11 +92,14 @@ function endOf(error: unknown, bytesWritten: number, signal: AbortSignal): CopyO
   throw error;
 }
 
+/** What was read back from the disk while the copy went on. */
+type Checks = Map<Digest, Promise<boolean>>;
+
 async function copyBlobs(
   plan: CopyPlan,
   blobs: readonly PlannedBlob[],
   meter: Meter,
-  options: CopyOptions,
+  options: CopyOptions & { readonly checks?: Checks },
 ): Promise<CopyProblem[]> {
   const problems: CopyProblem[] = [];
   const queue = [...blobs];
@@ -110,6 +115,12 @@ async function copyBlobs(
           queue.push(blob);
           await options.clock.sleep(laterMs, signal);
           continue;
+        }
+        // Read back by another thread while the next blobs come.
+        if (options.checks !== undefined) {
+          const check = plan.store.verifyBlob(blob.digest, blob.size);
+          check.catch(() => {});
+          options.checks.set(blob.digest, check);
         }
         await linker.arrived(blob);
       } catch (error) {
@@ -210,12 +221,18 @@ async function readInto(
 /** Milliseconds between two looks at a blob that another node is about to have. */
 const laterMs = 200;
 /** Reads everything back from the disk. Answers the blobs that were bad there, which are removed by then. */
-async function verifyAll(plan: CopyPlan, meter: Meter, options: CopyOptions): Promise<PlannedBlob[]> {
+async function verifyAll(
+  plan: CopyPlan,
+  checks: Checks,
+  meter: Meter,
+  options: CopyOptions,
+): Promise<PlannedBlob[]> {
   const damaged: PlannedBlob[] = [];
   meter.verifying();
   for (const blob of plan.blobs) {
     options.signal.throwIfAborted();
-    if (!(await plan.store.verifyBlob(blob.digest, blob.size))) damaged.push(blob);
+    const check = checks.get(blob.digest) ?? plan.store.verifyBlob(blob.digest, blob.size);
+    if (!(await check)) damaged.push(blob);
     meter.verified(blob);
   }
   return damaged;

@@ -12,6 +12,7 @@ import { type Binding, bindName, readBindings } from './binding.ts';
 import { applyPlan, type CollectionOptions, type CollectionPlan, planCollection } from './collect.ts';
 import { type TreeContent, treeContent } from './content.ts';
 import { createSingleFlight } from './flight.ts';
+import { createHashThread } from './hash-thread.ts';
 import { createPublishLock } from './lock.ts';
 import { fileFacts, openMarks } from './mark.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
@@ -106,6 +107,7 @@ export async function openStore(root: string): Promise<Store> {
   const marks = await openMarks(join(own, 'verified'));
   const content = treeContent(directoryTree(root));
   const lock = createPublishLock();
+  const hashes = createHashThread();
   const flight = createSingleFlight();
   const busyPaths = new Set<string>();
   /** When something was last written or relied upon, by the count of such events: a removal planned before leaves it. */
@@ -122,16 +124,10 @@ export async function openStore(root: string): Promise<Store> {
     const state = await store.blobState(digest, size);
     if (state === 'absent') return false;
     const path = dataPath(digest);
-    const handle = await open(path, 'r');
-    try {
-      const before = await handle.stat();
-      const { hash } = await hashFile(handle, digest);
-      if (hash.digest('hex') === hexOf(digest)) {
-        await marks.add(digest, before);
-        return true;
-      }
-    } finally {
-      await handle.close();
+    const before = await stat(path);
+    if ((await hashes.hash(path, digest)) === hexOf(digest)) {
+      await marks.add(digest, before);
+      return true;
     }
     await beforeQuarantine?.();
     marks.remove(digest);
