@@ -137,6 +137,31 @@ for (const [name, change, words] of [
       Object.assign(job.spec.template.spec, { volumes: [{ name: 's', secret: { secretName: 'x' } }] }),
     /secret/,
   ],
+  ...(
+    [
+      [
+        'a Secret in a variable',
+        { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'x', key: 'y' } } }] },
+        /variable A comes from a secretKeyRef/,
+      ],
+      ['a Secret as variables', { envFrom: [{ secretRef: { name: 'x' } }] }, /from a secretRef/],
+      ['a port of the host', { ports: [{ containerPort: 80, hostPort: 80 }] }, /sets ports/],
+      ['a hook', { lifecycle: { postStart: { exec: { command: ['x'] } } } }, /sets lifecycle/],
+      ['a probe', { livenessProbe: { exec: { command: ['x'] } } }, /sets livenessProbe/],
+      ['a device', { volumeDevices: [{ name: 'd', devicePath: '/dev/d' }] }, /sets volumeDevices/],
+    ] as const
+  ).map(
+    ([name, fields, words]) =>
+      [name, (job: Job) => Object.assign(job.spec.template.spec.containers[0] ?? {}, fields), words] as const,
+  ),
+  [
+    'a projected Secret',
+    (job: Job) =>
+      Object.assign(job.spec.template.spec, {
+        volumes: [{ name: 's', projected: { sources: [{ secret: { name: 'x' } }] } }],
+      }),
+    /projects a secret/,
+  ],
   [
     'the network of the host',
     (job: Job) => Object.assign(job.spec.template.spec, { hostNetwork: true }),
@@ -153,6 +178,18 @@ for (const [name, change, words] of [
     assert.throws(() => renderJob(manifest(change), 'demo-check', context), words);
   });
 }
+
+test('a check may have variables of ConfigMaps and of itself', () => {
+  const env = [
+    { name: 'A', valueFrom: { configMapKeyRef: { name: 'x', key: 'y' } } },
+    { name: 'B', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+  ];
+  const envFrom = [{ prefix: 'P_', configMapRef: { name: 'x' } }];
+  const change = (job: Job) => Object.assign(job.spec.template.spec.containers[0] ?? {}, { env, envFrom });
+  const [container] = renderJob(manifest(change), 'demo-check', context).spec.template.spec.containers;
+  assert.deepEqual(container?.env?.slice(0, 2), env);
+  assert.deepEqual(container?.envFrom, envFrom);
+});
 
 test('P-40 the name of a Job follows from the run, is short enough, and stays a name', () => {
   assert.equal(jobName('a', 'r1r1'), 'a-r1r1');

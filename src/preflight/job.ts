@@ -29,7 +29,29 @@ const plainUser = 65532;
 const jobNameCharsMax = 63;
 const manifestsSizeMax = '256Mi';
 const temporarySizeMax = '64Mi';
-const volumeKinds = ['emptyDir', 'configMap', 'downwardAPI', 'projected'] as const;
+/**
+ * What a check may ask for: whatever else Kubernetes knows or will know is refused. Not Secrets, in no way, for its
+ * output stands in a report that many may read; no ports of the host; nothing that runs beside the one program.
+ */
+const containerFields = [
+  'name',
+  'image',
+  'imagePullPolicy',
+  'command',
+  'args',
+  'workingDir',
+  'env',
+  'envFrom',
+  'resources',
+  'volumeMounts',
+  'terminationMessagePath',
+  'terminationMessagePolicy',
+  'securityContext', // Replaced by ours.
+];
+const volumeKinds = ['emptyDir', 'configMap', 'downwardAPI', 'projected'];
+const projectedKinds = ['configMap', 'downwardAPI', 'serviceAccountToken', 'clusterTrustBundle'];
+const valueSources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef'];
+const environmentSources = ['configMapRef'];
 
 /** A check must be able to run where the update will: on cordoned nodes and on the control plane too (P-06). */
 const tolerations: Toleration[] = [
@@ -171,16 +193,38 @@ function refuseUnsafe({ spec }: Job): void {
     throw refused(`it has ${pod.containers.length} containers, and only one can answer`);
   if ((pod.initContainers ?? []).length > 0) throw refused('it has init containers of its own');
   for (const volume of pod.volumes ?? []) refuseVolume(volume);
-  for (const container of pod.containers) refuseImage(container);
+  for (const container of pod.containers) {
+    refuseImage(container);
+    refuseFields(container);
+  }
 }
 
 function refuseVolume(volume: Volume): void {
-  const kinds = Object.keys(volume).filter((key) => key !== 'name');
-  const foreign = kinds.find((kind) => !volumeKinds.some((each) => each === kind));
-  if (foreign !== undefined) throw refused(`its volume ${volume.name} is of the kind ${foreign}`);
-  if (volume.projected?.sources?.some((source) => source.secret !== undefined)) {
-    throw refused(`its volume ${volume.name} projects a Secret`);
+  const kind = foreignKey(volume, ['name', ...volumeKinds]);
+  if (kind !== undefined) throw refused(`its volume ${volume.name} is of the kind ${kind}`);
+  for (const source of volume.projected?.sources ?? []) {
+    const projected = foreignKey(source, projectedKinds);
+    if (projected !== undefined) throw refused(`its volume ${volume.name} projects a ${projected}`);
   }
+}
+
+function refuseFields(container: Container): void {
+  const field = foreignKey(container, containerFields);
+  if (field !== undefined) throw refused(`its container ${container.name} sets ${field}`);
+  for (const { name, valueFrom } of container.env ?? []) {
+    const source = foreignKey(valueFrom ?? {}, valueSources);
+    if (source !== undefined) throw refused(`its variable ${name} comes from a ${source}`);
+  }
+  for (const each of container.envFrom ?? []) {
+    const source = foreignKey(each, ['prefix', ...environmentSources]);
+    if (source !== undefined)
+      throw refused(`its container ${container.name} takes variables from a ${source}`);
+  }
+}
+
+/** The first field of an object that is not among these. */
+function foreignKey(object: object, allowed: readonly string[]): string | undefined {
+  return Object.keys(object).find((key) => !allowed.includes(key));
 }
 
 function refuseImage(container: Container): void {
