@@ -11,6 +11,7 @@ import { systemdMissing } from './systemd/base.ts';
 export type Need =
   | 'busybox'
   | 'containers'
+  | 'dbus-daemon'
   | 'docker-registry'
   | 'go'
   | 'gpg'

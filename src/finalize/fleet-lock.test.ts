@@ -65,3 +65,39 @@ test('the request is what the protocol asks for, and a captive portal grants not
   const gone = await client.preReboot({ ...request, baseUrl: 'http://127.0.0.1:1' });
   assert.equal(gone.kind === 'error' && gone.reason, 'Unreachable');
 });
+
+test('B34 a server that hangs, drips, floods or resets is an error in bounded time, and grants nothing', async (t) => {
+  const server = await serve({
+    address: '127.0.0.1',
+    port: 0,
+    handler: async (request, response) => {
+      if (request.url?.startsWith('/hang')) return;
+      if (request.url?.startsWith('/reset')) return void request.socket.resetAndDestroy();
+      response.writeHead(200);
+      if (request.url?.startsWith('/drip')) {
+        const timer = setInterval(() => response.write(' '), 20);
+        response.on('close', () => clearInterval(timer));
+        return;
+      }
+      const chunk = Buffer.alloc(64 * 1024, 'x');
+      for (let count = 0; count < 64 && !response.destroyed; count += 1) {
+        if (response.write(chunk)) continue;
+        await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+      }
+      response.end();
+    },
+  });
+  const http = createHttpClient();
+  t.after(async () => {
+    await http.close();
+    await server.close(0);
+  });
+  const client = createFleetLockClient(http, undefined, 500);
+  for (const path of ['hang', 'drip', 'flood', 'reset']) {
+    const begun = Date.now();
+    const baseUrl = `http://127.0.0.1:${server.port}/${path}/`;
+    const answer = await client.preReboot({ baseUrl, id: 'a', group: 'default' });
+    assert.equal(answer.kind, 'error', path);
+    assert.ok(Date.now() - begun < 10_000, path);
+  }
+});

@@ -28,6 +28,7 @@ export interface LockRequest {
 export function createFleetLockClient(
   http: HttpClient,
   metrics?: Pick<Metrics, 'count'>,
+  timeoutMs = lockTimeoutMs,
 ): {
   preReboot(request: LockRequest): Promise<LockAnswer>;
   steadyState(request: LockRequest): Promise<LockAnswer>;
@@ -45,9 +46,9 @@ export function createFleetLockClient(
         url: lockUrl(request.baseUrl, call),
         headers: { [headerName]: 'true', 'content-type': 'application/json' },
         body: JSON.stringify({ client_params: { id: request.id, group: request.group } }),
-        headersTimeoutMs: lockTimeoutMs,
-        stallTimeoutMs: lockTimeoutMs,
-        signal: AbortSignal.timeout(lockTimeoutMs),
+        headersTimeoutMs: timeoutMs,
+        stallTimeoutMs: timeoutMs,
+        signal: AbortSignal.timeout(timeoutMs),
       });
       return judge(response.status, await response.text(answerBytesMax), call);
     } catch (error) {
