@@ -198,3 +198,75 @@ test('an ISO image is written and verified', needs('xorriso'), async () => {
   const verified = await sluice('bundle', 'verify', out, '--key', join(keys, 'sluice.pub'));
   assert.equal(verified.code, 0, verified.stdout);
 });
+
+test('a delta and parts on the command line: what it needs is said at each step', async () => {
+  const base = join(directory, 'base');
+  const web = release.sources.get('web') ?? '';
+  const args = ['--payload', release.payloadSource, '--key', join(keys, 'sluice.key')];
+  const next = await makeRelease({
+    version: '1.1.1',
+    previous: ['1.1.0'],
+    dir: directory,
+    key: {
+      privatePem: await readFile(join(keys, 'sluice.key'), 'utf8'),
+      publicPem: await readFile(join(keys, 'sluice.pub'), 'utf8'),
+    },
+  });
+  const shared = ['--image', `images.test.example/same/web:1=${next.sources.get('web')}`];
+  const whole = await sluice('bundle', 'build', ...args, '--image', `web=${web}`, ...shared, '--out', base);
+  assert.equal(whole.code, 0, whole.stderr);
+  const delta = [
+    '--payload',
+    next.payloadSource,
+    '--image',
+    `web=${next.sources.get('web')}`,
+    '--since',
+    base,
+  ];
+  const out = join(directory, 'delta.tar');
+  const built = await sluice(
+    'bundle',
+    'build',
+    ...delta,
+    '--key',
+    join(keys, 'sluice.key'),
+    '--out',
+    out,
+    '--split',
+    '1M',
+  );
+  assert.equal(built.code, 0, built.stderr);
+  assert.match(built.stdout, /needs ocp-release-bundle-1\.1\.0-x86_64 in the cluster/);
+  const pub = ['--key', join(keys, 'sluice.pub')];
+  for (const path of [`${out}.parts`, `${out}.000`, out]) {
+    const verified = await sluice('bundle', 'verify', path, ...pub);
+    assert.equal(verified.code, 0, verified.stderr);
+    assert.match(
+      verified.stdout,
+      /not whole: \d+ blobs? .*must be in the cluster already, with ocp-release-bundle-1\.1\.0-x86_64/,
+    );
+  }
+  const shown = JSON.parse((await sluice('bundle', 'inspect', `${out}.parts`, ...pub, '-o', 'json')).stdout);
+  assert.equal(shown.bundles[0].delta.since[0].name, 'ocp-release-bundle-1.1.0-x86_64');
+  assert.match((await sluice('bundle', 'inspect', `${out}.parts`, ...pub)).stdout, /^Delta: +not whole/m);
+});
+
+test('words that cannot be meant end with 2', async () => {
+  const args = [
+    '--payload',
+    release.payloadSource,
+    '--key',
+    join(keys, 'sluice.key'),
+    '--out',
+    join(directory, 'never'),
+  ];
+  for (const wrong of [
+    ['--platform', 'amd64'],
+    ['--split', '4'],
+    ['--release-keyring', '/dev/null'],
+    ['--image', 'web=ftp://x'],
+  ]) {
+    const result = await sluice('bundle', 'build', ...args, ...wrong);
+    assert.equal(result.code, 2, `${wrong.join(' ')}: ${result.stderr}`);
+  }
+});
