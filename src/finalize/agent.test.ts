@@ -3,15 +3,17 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { SluiceError } from '../errors/error.ts';
 import { systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import { createFinalizationAgent, type Desired } from './agent.ts';
-import type { LockAnswer } from './fleet-lock.ts';
+import type { LockAnswer, LockRequest } from './fleet-lock.ts';
 import { markerPathIn, writeMarker } from './marker.ts';
 import { createMetrics } from './metrics.ts';
 import { type AgentReport, transitions } from './report.ts';
 import { bootSimulated, installSimulated, simulatedDriver } from './simulated.ts';
+import type { Users } from './users.ts';
 
 const v1: Digest = `sha256:${'1'.repeat(64)}`;
 const v2: Digest = `sha256:${'2'.repeat(64)}`;
@@ -35,36 +37,59 @@ async function createNode(t: TestContext) {
   /** Without what a new node gives back in case an agent before it left a slot. */
   const calls: string[] = [];
   let answer: LockAnswer = { kind: 'granted' };
+  let unlockAnswer: LockAnswer = { kind: 'granted' };
+  const asked: LockRequest[] = [];
+  const warned: string[] = [];
+  let users: Users = { kind: 'none' };
+  let finalized: 'reboots' | 'nothing' | 'refused' = 'reboots';
   let desired: Desired = { image: `os@${v2}`, digest: v2 };
   /** Runs one boot until the node reboots or `enough` says so. */
+  const metrics = createMetrics(0);
   async function boot(bootID: string, enough: (report: AgentReport) => boolean = () => false) {
     await bootSimulated(dir, bootID);
     const stop = new AbortController();
     let last: AgentReport | undefined;
+    const simulated = simulatedDriver({
+      dir,
+      pull: async () => ({ version: '1.1.0' }),
+      reboot: () => {
+        calls.push('reboot');
+        stop.abort();
+      },
+    });
     const agent = createFinalizationAgent({
       stateFile: join(dir, 'finalize.json'),
       configDirectories: [config],
       bootID,
       lockId: 'node-a',
-      driver: simulatedDriver({
-        dir,
-        pull: async () => ({ version: '1.1.0' }),
-        reboot: () => {
-          calls.push('reboot');
-          stop.abort();
+      driver: {
+        ...simulated,
+        finalize: async (digest) => {
+          if (finalized === 'refused')
+            throw new SluiceError('Blocked', 'Reboot blocked by a systemd inhibitor lock');
+          if (finalized === 'nothing') return void calls.push('finalize');
+          await simulated.finalize(digest);
         },
-      }),
+      },
       lockClient: {
-        preReboot: async () => {
+        preReboot: async (request) => {
+          asked.push(request);
           calls.push('pre-reboot');
           return answer;
         },
-        steadyState: async () => {
-          if (calls.includes('pre-reboot')) calls.push('steady-state');
-          return { kind: 'granted' };
+        steadyState: async (request) => {
+          if (calls.includes('pre-reboot')) {
+            calls.push('steady-state');
+            asked.push(request);
+          }
+          return unlockAnswer;
         },
       },
-      metrics: createMetrics(0),
+      metrics,
+      host: {
+        look: async () => ({ blockers: [], users }),
+        warn: async (message) => void warned.push(message),
+      },
       clockEvidence: async () => ({ synchronized: true }),
       desired: () => desired,
       report: async (report) => {
@@ -91,6 +116,15 @@ async function createNode(t: TestContext) {
     rule,
     setAnswer: (next: LockAnswer) => {
       answer = next;
+    },
+    asked,
+    warned,
+    metrics,
+    config,
+    set: (next: { unlock?: LockAnswer; users?: Users; finalized?: typeof finalized }) => {
+      unlockAnswer = next.unlock ?? unlockAnswer;
+      users = next.users ?? users;
+      finalized = next.finalized ?? finalized;
     },
     setDesired: (next: Desired) => {
       desired = next;
@@ -184,4 +218,131 @@ test('B66 a file that breaks holds the node', async (t) => {
   const report = await node.boot('boot-1', held);
   assert.equal(report?.holds[0]?.reason, 'ConfigInvalid');
   assert.deepEqual(node.calls, []);
+});
+
+const identity = ({ baseUrl, group, id }: LockRequest) => `${baseUrl} ${group} ${id}`;
+
+for (const [what, file] of [
+  ['disabled', '[updates]\nenabled = false\n'],
+  ['another strategy', '[updates]\nstrategy = "immediate"\n'],
+  [
+    'another group and id',
+    '[updates]\nstrategy = "fleet_lock"\n[updates.fleet_lock]\nbase_url = "http://other/"\n[identity]\ngroup = "b"\nnode_uuid = "0123456789abcdef0123456789abcdef"\n',
+  ],
+] as const) {
+  test(`B22 the slot that the last boot had is given back under its own identity: ${what}`, async (t) => {
+    const node = await createNode(t);
+    await writeMarker(node.marker, { notAfter: soon(), once: true });
+    await node.boot('boot-1');
+    await writeFile(join(node.config, '50.toml'), `${file}`);
+    await node.boot('boot-2', ({ state }) => state === 'Idle');
+    assert.deepEqual(node.calls, ['pre-reboot', 'reboot', 'steady-state']);
+    assert.equal(identity(node.asked[1] as LockRequest), identity(node.asked[0] as LockRequest));
+    assert.equal(identity(node.asked[0] as LockRequest), 'http://lock/ default node-a');
+  });
+}
+
+test('B26 B52 the slot is kept while the node proves itself, and the deadline outlives the agent', async (t) => {
+  const node = await createNode(t);
+  await writeFile(join(node.config, '60.toml'), '[updates.fleet_lock]\nmin_ready_secs = 900\n');
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  await node.boot('boot-1');
+  await node.boot('boot-2', ({ state }) => state === 'Idle');
+  assert.deepEqual(node.calls, ['pre-reboot', 'reboot'], 'not given back yet');
+  const { debts } = await node.memory();
+  assert.ok(debts[0].after > Date.now() + 800_000);
+  await node.boot('boot-2', ({ state }) => state === 'Idle'); // Killed and started again in the delay.
+  assert.deepEqual((await node.memory()).debts, debts);
+  const overdue = { ...(await node.memory()), debts: [{ ...debts[0], after: 0 }] };
+  await writeFile(join(node.dir, 'finalize.json'), JSON.stringify(overdue));
+  await node.boot('boot-2', ({ state }) => state === 'Idle');
+  assert.equal(node.calls.at(-1), 'steady-state');
+});
+
+test('B34 a lock server that is gone keeps nobody from the next update; what is owed stays owed', async (t) => {
+  const node = await createNode(t);
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  await node.boot('boot-1');
+  node.set({ unlock: { kind: 'error', reason: 'Unreachable', message: 'gone' } });
+  const report = await node.boot('boot-2', ({ state }) => state === 'Idle');
+  assert.equal(report?.os.booted?.digest, v2);
+  assert.equal((await node.memory()).debts.length, 1);
+  node.set({ unlock: { kind: 'granted' } });
+  await node.boot('boot-2', ({ state }) => state === 'Idle');
+  assert.deepEqual((await node.memory()).debts, []);
+});
+
+test('B20 B56 a reboot that is refused is a wait, not a failure: the slot goes back at once', async (t) => {
+  const node = await createNode(t);
+  await writeMarker(node.marker, { notAfter: soon(), once: false });
+  node.set({ finalized: 'refused' });
+  const report = await node.boot('boot-1', held);
+  assert.deepEqual(
+    report?.holds.map(({ gate, reason }) => `${gate}/${reason}`),
+    ['finalize/Blocked'],
+  );
+  assert.equal(node.calls.at(-1), 'steady-state');
+  assert.deepEqual((await node.memory()).failures, {});
+});
+
+test('B50 a reboot that was ordered and does not come shows, and an agent that starts again asks every gate anew', async (t) => {
+  const node = await createNode(t);
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  node.set({ finalized: 'nothing' });
+  const report = await node.boot('boot-1', ({ holds }) => holds.length > 0);
+  assert.deepEqual(
+    report?.holds.map(({ reason }) => reason),
+    ['Rebooting'],
+  );
+  const again = await node.boot('boot-1', held);
+  assert.deepEqual(
+    again?.holds.map(({ reason }) => reason),
+    ['NoMarker'],
+    'the marker was for one reboot: without it nothing is ordered again',
+  );
+  assert.deepEqual(node.calls, ['pre-reboot', 'finalize', 'steady-state']);
+});
+
+test('B76 there is no way around the machine: a marker by hand meets the same gates in the same order', async (t) => {
+  const node = await createNode(t);
+  node.set({ users: { kind: 'some', sessions: [{ user: 'core', tty: 'pts/0' }] } });
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  const report = await node.boot('boot-1', held);
+  assert.equal(report?.holds[0]?.reason, 'UsersLoggedIn');
+  assert.deepEqual(node.calls, [], 'no slot is taken for a node that waits for its users');
+  assert.match(node.warned[0] ?? '', /reboots into 1\.1\.0 in 600 seconds/);
+  assert.ok(report?.nextPossible !== undefined);
+});
+
+test('users at the end of a window: half of what is left of it, then it goes on', async (t) => {
+  const node = await createNode(t);
+  node.set({ users: { kind: 'unknown', why: 'no bus' } });
+  await writeMarker(node.marker, { notAfter: Math.floor(Date.now() / 1000) + 3, once: true });
+  await node.boot('boot-1');
+  assert.deepEqual(node.calls, ['pre-reboot', 'reboot']);
+  assert.ok(node.warned.some((message) => message.includes('now')));
+});
+
+test('what holds is a metric, with its reason; no foreign text becomes a label', async (t) => {
+  const node = await createNode(t);
+  await node.boot('boot-1', held);
+  const text = node.metrics.render();
+  assert.match(text, /sluice_held_since_seconds\{gate="marker_file",reason="NoMarker"\} \d+/);
+  assert.match(text, /sluice_strategy\{strategy="fleet_lock"\} 1/);
+  assert.match(text, /sluice_deploy_attempts_total 1/);
+  for (const line of text.trim().split('\n'))
+    assert.match(line, /^(#|[a-z_]+(\{[^{}]*\})? -?[\d.]+(e[+-]\d+)?$)/);
+});
+
+test('B18 a torn marker is no permission; complete, it is; one bound to a release allows no other', async (t) => {
+  const node = await createNode(t);
+  await writeFile(node.marker, '{"notAfter": 18');
+  const torn = await node.boot('boot-1', held);
+  assert.equal(torn?.holds[0]?.reason, 'NotJson');
+  await writeMarker(node.marker, { notAfter: soon(), once: false, release: '0.9.0' });
+  const other = await node.boot('boot-1', held);
+  assert.equal(other?.holds[0]?.reason, 'OtherRelease');
+  await writeMarker(node.marker, { notAfter: soon(), once: false, release: '1.1.0' });
+  await node.boot('boot-1');
+  assert.equal(node.calls.at(-1), 'reboot');
 });

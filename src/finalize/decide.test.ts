@@ -140,4 +140,10 @@ test('B50 a reboot that does not come is ordered again after a while, not at onc
   assert.deepEqual(decide(later), { kind: 'finalize', ...desired, consumeMarker: true });
   const twice = { ...later, intent: { ...ordered, orders: 2 } };
   assert.equal(decide(twice).kind, 'release', 'and then the slot goes back');
+  const shut = { ...later, marker: closed };
+  assert.deepEqual(
+    decide(shut),
+    { kind: 'release', intent: ordered, failed: true },
+    'no permission any more',
+  );
 });

@@ -89,16 +89,17 @@ export function decide(facts: Facts): Step {
   if (stop !== undefined) return { kind: 'hold', holds: [stop] };
   if (os.staged?.digest !== wanted.digest) return staging(wanted, facts);
 
+  const ordered = intent?.phase === 'finalizing' ? intent : undefined;
+  if (ordered !== undefined && facts.now - ordered.since < rebootMsMax) {
+    return { kind: 'hold', holds: [rebooting(ordered)] };
+  }
   const { holds, windows } = judgeNode(facts);
   if (holds.length > 0) {
-    if (intent?.phase === 'locking') return { kind: 'release', intent, failed: false };
+    if (intent !== undefined) return { kind: 'release', intent, failed: ordered !== undefined };
     return { kind: 'hold', holds };
   }
-  if (intent?.phase === 'finalizing' && facts.now - intent.since < rebootMsMax) {
-    return { kind: 'hold', holds: [ordered(intent)] };
-  }
-  if (intent?.phase === 'finalizing' && (intent.orders ?? 1) >= ordersMax) {
-    return { kind: 'release', intent, failed: true };
+  if (ordered !== undefined && (ordered.orders ?? 1) >= ordersMax) {
+    return { kind: 'release', intent: ordered, failed: true };
   }
   if (facts.config.config.strategies.includes('fleet_lock')) {
     if (intent === undefined || facts.lock === undefined) return { kind: 'lock', ...wanted };
@@ -187,7 +188,7 @@ function lockHold(answer: Exclude<LockAnswer, { kind: 'granted' }>): Hold {
   return { gate: 'fleet_lock', reason: answer.reason, message: answer.message };
 }
 
-function ordered(intent: Intent): Hold {
+function rebooting(intent: Intent): Hold {
   const opensAt = intent.since + rebootMsMax;
   return { gate: 'finalize', reason: 'Rebooting', message: 'the reboot was ordered', opensAt };
 }
