@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface RunningRegistry {
+  readonly host: string;
+  close(): Promise<void>;
+}
+
+/** The stock registry of Debian over a directory. @param tls files of a certificate and its key. */
+export async function startDockerRegistry(
+  root: string,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<RunningRegistry> {
+  const port = await freePort();
+  const config = join(root, '..', `registry-${port}.yml`);
+  const lines = [
+    'version: 0.1',
+    'log: {level: error, accesslog: {disabled: true}}',
+    `storage: {filesystem: {rootdirectory: ${root}}}`,
+    `http: {addr: "127.0.0.1:${port}"${tls === undefined ? '' : `, tls: {certificate: ${tls.cert}, key: ${tls.key}}`}}`,
+  ];
+  writeFileSync(config, `${lines.join('\n')}\n`);
+  const child = spawn('docker-registry', ['serve', config], { stdio: 'ignore' });
+  for (let tries = 0; !(await listens(port)); tries += 1) {
+    if (tries > 100) throw new Error('docker-registry does not answer');
+    await sleep(100);
+  }
+  return {
+    host: `127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        child.on('close', () => resolve());
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export async function listens(port: number): Promise<boolean> {
+  const { connect } = await import('node:net');
+  return await new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,125 @@
+/**
+ * Media → one node's store, verified and durable (`sluice release preload`), beside what is physically possible on
+ * this machine (`cp -r` and `sync`; one core's sha256 of the same bytes) and beside skopeo into docker-registry, four
+ * images at a time. Interleaved runs, medians, the cache warm for all. `--mib N`, `--images N`, `--runs N`.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { makeRelease, testKey } from '../tests/bundles.ts';
+import { repository } from '../tests/tier.ts';
+import { startDockerRegistry } from './docker-registry.ts';
+import { median, say, timed } from './measure.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    mib: { type: 'string', default: '1600' },
+    images: { type: 'string', default: '60' },
+    runs: { type: 'string', default: '3' },
+  },
+});
+const count = Number(options.images);
+const runs = Number(options.runs);
+
+/** Runs a program to its end. Answers the highest resident memory that was seen, MiB. */
+async function run(program: string, args: readonly string[]): Promise<number> {
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  let peak = 0;
+  const watch = setInterval(() => {
+    try {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'latin1');
+      peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+    } catch {
+      // It has ended.
+    }
+  }, 20);
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  clearInterval(watch);
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')}: ${errors}`);
+  return peak;
+}
+
+const dir = mkdtempSync(join(tmpdir(), 'sluice-import-'));
+try {
+  const key = testKey();
+  writeFileSync(join(dir, 'key.pub'), key.pair.publicPem);
+  const bytes = Math.floor((Number(options.mib) * 1024 * 1024) / count);
+  const images = Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [
+      `image-${at}`,
+      { files: [{ path: '/more', data: randomBytes(bytes) }] },
+    ]),
+  );
+  const release = await makeRelease({ version: '1.0.0', dir, key: key.pair, images });
+  const media = release.path;
+  const times: Record<string, number[]> = { sluice: [], cp: [], sha256: [], skopeo: [] };
+  const peaks: number[] = [];
+  const fresh = (name: string) => {
+    const path = join(dir, name);
+    rmSync(path, { recursive: true, force: true });
+    mkdirSync(path);
+    return path;
+  };
+  for (let turn = 0; turn < runs; turn += 1) {
+    const store = fresh('store');
+    times.sluice?.push(
+      await timed(async () => {
+        const args = ['release', 'preload', media, '--root', store, '--key', join(dir, 'key.pub')];
+        peaks.push(await run(join(repository, 'sluice'), args));
+      }),
+    );
+    const copy = fresh('copy');
+    times.cp?.push(
+      await timed(async () => {
+        await run('cp', ['-r', media, copy]);
+        await run('sync', ['-f', copy]);
+      }),
+    );
+    times.sha256?.push(
+      await timed(() => run('find', [media, '-name', 'data', '-type', 'f', '-exec', 'sha256sum', '{}', '+'])),
+    );
+    const registry = await startDockerRegistry(fresh('registry'));
+    const sources = [...release.sources];
+    times.skopeo?.push(
+      await timed(async () => {
+        const worker = async () => {
+          for (let next = sources.pop(); next !== undefined; next = sources.pop()) {
+            const [tag, source] = next;
+            await run('skopeo', [
+              'copy',
+              '--insecure-policy',
+              '--dest-tls-verify=false',
+              source,
+              `docker://${registry.host}/bench/${tag}:v`,
+            ]);
+          }
+        };
+        await Promise.all(Array.from({ length: 4 }, worker));
+      }),
+    );
+    await registry.close();
+  }
+  const of = (name: string) => median(times[name] ?? []);
+  const limit = Math.max(of('cp'), of('sha256'));
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
+  say(`${options.mib} MiB in ${count} images, ${runs} runs, cache warm`);
+  for (const name of Object.keys(times)) say(`${name.padEnd(8)} ${seconds(of(name))}`);
+  say(`sluice / max(cp+sync, sha256)  ${(of('sluice') / limit).toFixed(2)}   (goal: <= 1.25)`);
+  say(`sluice / skopeo                ${(of('sluice') / of('skopeo')).toFixed(2)}   (goal: <= 0.45)`);
+  say(`peak memory, MiB               ${Math.max(...peaks).toFixed(0)}   (goal: <= 180)`);
+  mkdirSync(join(import.meta.dirname, 'results'), { recursive: true });
+  writeFileSync(
+    join(import.meta.dirname, 'results', 'import.json'),
+    `${JSON.stringify({ mib: Number(options.mib), images: count, runs, milliseconds: times, peakMiB: Math.max(...peaks) }, null, 2)}\n`,
+  );
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}
+process.exit(0);
