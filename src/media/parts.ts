@@ -1,7 +1,8 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SluiceError, systemCode } from '../errors/error.ts';
-import { type Device, openDevice } from './device.ts';
+import { directoryTree, type Tree, type TreeFile } from '../store/tree.ts';
+import type { Device } from './device.ts';
 
 // An image file in parts, for file systems that take no large files and for data diodes: `NAME.000`, `NAME.001`, …
 // and `NAME.parts`, which lists them as sha256sum does, so that `sha256sum -c NAME.parts` checks them anywhere. The
@@ -53,43 +54,57 @@ export async function findPartList(path: string): Promise<string | undefined> {
  * Errors: MediaUnreadable, MediaLost.
  */
 export async function openParts(list: string): Promise<Device> {
-  const names = parsePartList(await readList(list), list);
-  const paths = names.map((name) => join(dirname(list), name));
-  const sizes = await Promise.all(paths.map((path, index) => sizeOfPart(path, index, names.length)));
-  const [partBytes = 0] = sizes;
-  for (const [index, size] of sizes.entries()) {
-    if (index === sizes.length - 1 ? size <= partBytes : size === partBytes) continue;
-    throw new SluiceError(
-      'MediaUnreadable',
-      `part ${index + 1} of ${sizes.length}, ${paths[index]}, was not copied whole: it has ${size} of ${partBytes} bytes`,
-    );
-  }
-  const devices: Device[] = [];
+  const tree = directoryTree(dirname(list));
+  const names = parsePartList(await readList(tree, list), list);
+  const parts: TreeFile[] = [];
+  const close = async () => void (await Promise.all(parts.map((each) => each.close())));
   try {
-    for (const path of paths) devices.push(await openDevice(path));
+    for (const [index, name] of names.entries()) parts.push(await openPart(tree, name, index, names.length));
+    requireWhole(parts, names);
   } catch (error) {
-    await Promise.all(devices.map((each) => each.close()));
+    await close();
     throw error;
   }
+  const partBytes = parts[0]?.size ?? 0;
   return {
     path: list,
-    size: sizes.reduce((sum, size) => sum + size, 0),
+    size: parts.reduce((sum, part) => sum + part.size, 0),
     async read(offset, length) {
       const pieces: Buffer[] = [];
       for (let at = offset; at < offset + length; ) {
-        const index = Math.min(devices.length - 1, Math.floor(at / partBytes));
+        const index = Math.min(parts.length - 1, Math.floor(at / partBytes));
         const within = at - index * partBytes;
-        const isLast = index === devices.length - 1;
+        const isLast = index === parts.length - 1;
         const take = isLast ? offset + length - at : Math.min(offset + length - at, partBytes - within);
-        pieces.push(await (devices[index] as Device).read(within, take));
+        pieces.push(await readExactly(parts[index] as TreeFile, names[index] ?? '', within, take));
         at += take;
       }
       return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
     },
-    async close() {
-      await Promise.all(devices.map((each) => each.close()));
-    },
+    close,
   };
+}
+
+function requireWhole(parts: readonly TreeFile[], names: readonly string[]): void {
+  const [first] = parts;
+  for (const [index, { size }] of parts.entries()) {
+    const most = first?.size ?? 0;
+    if (index === parts.length - 1 ? size <= most : size === most) continue;
+    throw new SluiceError(
+      'MediaUnreadable',
+      `part ${index + 1} of ${parts.length}, ${names[index]}, was not copied whole: it has ${size} of ${most} bytes`,
+    );
+  }
+}
+
+async function readExactly(part: TreeFile, name: string, offset: number, length: number): Promise<Buffer> {
+  const read = await part.read(offset, length);
+  const bytes = Buffer.from(read.buffer, read.byteOffset, read.length);
+  if (bytes.length === length) return bytes;
+  throw new SluiceError(
+    'MediaLost',
+    `${name} ends at byte ${offset + bytes.length}, in the middle of its content`,
+  );
 }
 
 /** Names of the parts in their order. Errors: MediaUnreadable. */
@@ -107,23 +122,28 @@ export function parsePartList(text: string, where: string): string[] {
   throw new SluiceError('MediaUnreadable', `${where} lists ${names.length} parts`);
 }
 
-async function readList(path: string): Promise<string> {
-  const { size } = await stat(path);
-  if (size > listBytesMax)
-    throw new SluiceError('MediaUnreadable', `${path} is no list of parts: it has ${size} bytes`);
-  return await readFile(path, 'utf8');
+async function readList(tree: Tree, path: string): Promise<string> {
+  const file = await tree.open(basename(path));
+  if (file === undefined)
+    throw new SluiceError(
+      'MediaUnreadable',
+      `${path} is no list of parts: it is not a file of its directory`,
+    );
+  try {
+    if (file.size > listBytesMax)
+      throw new SluiceError('MediaUnreadable', `${path} is no list of parts: it has ${file.size} bytes`);
+    return Buffer.from(await file.read(0, file.size)).toString('utf8');
+  } finally {
+    await file.close();
+  }
 }
 
-async function sizeOfPart(path: string, index: number, count: number): Promise<number> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error;
-    throw new SluiceError('MediaUnreadable', `part ${index + 1} of ${count} is missing: ${basename(path)}`, {
-      cause: error,
-      next: 'Bring all parts into one directory.',
-    });
-  }
+async function openPart(tree: Tree, name: string, index: number, count: number): Promise<TreeFile> {
+  const file = await tree.open(name);
+  if (file !== undefined) return file;
+  throw new SluiceError('MediaUnreadable', `part ${index + 1} of ${count} is missing: ${name}`, {
+    next: 'Bring all parts into one directory.',
+  });
 }
 
 async function isFile(path: string): Promise<boolean> {

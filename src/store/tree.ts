@@ -48,25 +48,15 @@ export function directoryTree(root: string): Tree {
     label: root,
     async open(path) {
       if (!isTreePath(path) || path === '') return undefined;
-      let handle: FileHandle;
+      let handle: FileHandle | undefined;
       try {
-        // Not blocking, so that a FIFO planted on foreign media cannot hold us.
-        handle = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK);
+        handle = await openFile(join(root, path), await rootPath());
+        if (handle === undefined) return undefined;
+        const { size, mtimeMs } = await handle.stat();
+        return treeFile(handle, { size, modifiedMs: mtimeMs }, (error) => lost(root, path, error));
       } catch (error) {
-        if (isAbsent(error)) return undefined;
-        throw lost(root, path, error);
-      }
-      try {
-        const facts = await handle.stat();
-        if (!facts.isFile() || !(await isInside(handle, await rootPath()))) {
-          await handle.close();
-          return undefined;
-        }
-        return treeFile(handle, { size: facts.size, modifiedMs: facts.mtimeMs }, (error) =>
-          lost(root, path, error),
-        );
-      } catch (error) {
-        await handle.close().catch(() => {});
+        await handle?.close().catch(() => {});
+        if (handle === undefined && isAbsent(error)) return undefined;
         throw lost(root, path, error);
       }
     },
@@ -110,6 +100,23 @@ function treeFile(
     },
     close: () => handle.close(),
   };
+}
+
+/** open(2): a place in the file system and nothing more; Node.js does not name it. */
+const atPathOnly = 0o10000000;
+
+/**
+ * Opens a regular file below `root`. A link on foreign media may lead to a device, and some do something as soon as
+ * they are opened: so first only the place is taken hold of, judged, and then opened as what it was found to be.
+ */
+async function openFile(path: string, root: string): Promise<FileHandle | undefined> {
+  const place = await open(path, atPathOnly);
+  try {
+    if (!(await place.stat()).isFile() || !(await isInside(place, root))) return undefined;
+    return await open(`/proc/self/fd/${place.fd}`, constants.O_RDONLY);
+  } finally {
+    await place.close();
+  }
 }
 
 /** Whether what was opened lies below `root`, whatever links led there: asked of the open file, so without a race. */
