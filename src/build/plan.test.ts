@@ -333,3 +333,17 @@ test('C14 all that failed is told, and it is a failure; what is no fault of an i
   );
   assert.equal(begun, 1);
 });
+
+test('M22 a manifest travels as the bytes that it is: order, white space and escapes are nobody’s to change', async (t) => {
+  const parsed = JSON.parse(Buffer.from(amd64.raw.bytes).toString());
+  const text = `{\n\t"layers" : ${JSON.stringify(parsed.layers)},\r\n "annotations":{"b":"\\u00e4\\/","a":"1e400"}, "config":${JSON.stringify(parsed.config)} ,"schemaVersion":2.0 ,"big": 123456789012345678901234567890\n}\n\n`;
+  const bytes = Buffer.from(text);
+  const raw = { digest: digestOf(bytes), mediaType: mediaTypes.ociManifest, bytes };
+  const { plan } = await registry(t, shelfOf(amd64, withoutBlobs(raw)));
+  const store = await openStore(join(directory, 'verbatim'));
+  await transferImages(store, [await plan(raw.digest)]);
+  assert.equal(
+    Buffer.compare((await store.manifest('openshift/release', 't'))?.bytes ?? Buffer.alloc(0), bytes),
+    0,
+  );
+});

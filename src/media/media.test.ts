@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
+import { needs } from '../../tests/tier.ts';
 import { SluiceError } from '../errors/error.ts';
 import { digestOf } from '../oci/digest.ts';
+import { runOrThrow } from '../process/run.ts';
 import { blobData } from '../store/path.ts';
 import { formatHint, hintFile, parseHint } from './hint.ts';
 import { openMedia } from './media.ts';
@@ -105,3 +107,19 @@ test('a hint is read as it was written, and any other text is refused or read, n
     }),
   );
 });
+
+test(
+  'I2 media are known by what they hold, not by a label that a copy to a stick would change',
+  needs('xorriso'),
+  async () => {
+    const path = join(directory, 'label.iso');
+    const layout = ['-iso-level', '3', '-R', '-D', '-V', 'NO NAME'];
+    await runOrThrow('xorriso', ['-as', 'mkisofs', '-quiet', ...layout, '-o', path, release.path]);
+    const media = await openMedia(path);
+    assert.deepEqual(
+      media.hint.bundles.map((each) => each.name),
+      [release.name],
+    );
+    await media.close();
+  },
+);
