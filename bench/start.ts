@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
 });
 const objects = Number(options.objects);
 const runs = Number(options.runs);
-const { clusterVersion } = names('standalone');
+const { clusterVersion, inUse, machineConfigNamespace } = names('standalone');
 
 const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
 
@@ -65,34 +65,23 @@ async function startApi(): Promise<number> {
   return ms;
 }
 
-/** From nothing written in the status of ClusterVersion to what the controller says there. */
+/** From no word of what is in use to the word of the controller, which it publishes first. */
 async function startController(): Promise<number> {
   const api = await startEmbedded(dir, []);
   const client = clientOf(api.kubeconfig);
-  const { ClusterVersion, Lease } = client.kinds;
-  const standing = await client.get(ClusterVersion, clusterVersion);
-  await client.update(ClusterVersion, {
-    ...standing,
-    spec: { ...standing.spec, channel: `bench-${performance.now()}` },
-  });
-  for (const lease of (await client.list(Lease)).items) {
-    if (lease.metadata.name.includes('sluice')) {
-      await client.delete(Lease, lease.metadata.name, { namespace: lease.metadata.namespace ?? '' });
-    }
+  const { ConfigMap, Lease } = client.kinds;
+  await client.delete(ConfigMap, inUse, { namespace: machineConfigNamespace });
+  // The lease of the run before: a controller that was ended in order has left it.
+  for (const { metadata } of (await client.list(Lease)).items) {
+    if (!metadata.name.includes('sluice')) continue;
+    await client.delete(Lease, metadata.name, { namespace: metadata.namespace ?? '' });
   }
-  const { metadata } = await client.get(ClusterVersion, clusterVersion);
   let child: ReturnType<typeof spawn> | undefined;
   const ms = await timed(async () => {
-    child = spawn(join(repository, 'sluice'), ['controller', '--kubeconfig', api.kubeconfig], {
-      stdio: 'ignore',
-    });
-    await waitFor(
-      client,
-      ClusterVersion,
-      clusterVersion,
-      (object) => object?.status?.observedGeneration === metadata.generation,
-      { timeoutMs: 60_000, describe: (object) => JSON.stringify(object) },
-    );
+    const args = ['controller', '--kubeconfig', api.kubeconfig, '--ca', join(dir, 'pki', 'ca.crt')];
+    child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'ignore', 'inherit'] });
+    const scope = { namespace: machineConfigNamespace, timeoutMs: 60_000 };
+    await waitFor(client, ConfigMap, inUse, (object) => object !== undefined, scope);
   });
   if (child !== undefined) await ended(child, 'SIGTERM');
   await client.close();
