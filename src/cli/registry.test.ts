@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -44,4 +46,17 @@ test('on loopback it serves without more, and ends in order', async (t) => {
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   assert.equal(await ended, 0);
+});
+
+test('where its address is taken it says so and ends, so that it is started again', async (t) => {
+  const store = await mkdtemp(join(tmpdir(), 'sluice-cli-registry-'));
+  t.after(() => rm(store, { recursive: true }));
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const words = ['registry', 'serve', '--store', store, '--htpasswd', join(store, 'htpasswd')];
+  const refused = await run(sluice, [...words, '--listen', `127.0.0.1:${port}`], { timeoutMs: 20_000 });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /is taken by another program/);
 });

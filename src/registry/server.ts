@@ -90,6 +90,9 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
       ...(options.writable === true ? { push: createPush(await openStore(options.storePath)) } : {}),
     }),
     ...(material === undefined ? {} : { tls: material }),
+  }).catch((error: unknown) => {
+    stop.abort(); // Watched files would keep the process that cannot serve.
+    throw error;
   });
   if (options.tls !== undefined) {
     const { tls } = options;
