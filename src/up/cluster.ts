@@ -18,8 +18,9 @@ import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys, type TrustedKey } from '../trust/keys.ts';
 import { endContainers, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { configureNode, ensureInstalled } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
-import { chooseNetwork, freePort } from './network.ts';
+import { claimNetwork, freePort, type Network } from './network.ts';
 import { ensureAuthority, ensureIdentity, type Identity, identityName, writeKubeconfig } from './pki.ts';
 import { seedCluster } from './seed.ts';
 import { readState, requireStopped, startTicksOf, type UpState, writeState } from './state.ts';
@@ -29,8 +30,8 @@ export type WorkloadChoice = 'auto' | 'podman' | 'sandbox' | 'none';
 
 export interface UpOptions {
   readonly dir: string;
-  /** Media that carry the release that the cluster is installed with. */
-  readonly release: string;
+  /** Media that carry the release that the cluster is installed with; not needed at a later start. */
+  readonly release: string | undefined;
   /** Files of public keys, SPKI PEM. */
   readonly keyFiles: readonly string[];
   readonly nodes: number;
@@ -60,6 +61,7 @@ export async function runUp(options: UpOptions): Promise<void> {
       next: `Wait for it: sluice up status --dir ${layout.dir}`,
     });
   }
+  let network: Network | undefined;
   const broken = new AbortController();
   const supervisor = createSupervisor({
     program: options.program,
@@ -72,11 +74,12 @@ export async function runUp(options: UpOptions): Promise<void> {
   // Once it is ready, a child that fails is only started again; before, there is nothing to wait for.
   const starting = AbortSignal.any([options.signal, broken.signal]);
   try {
-    const { state, client } = await start({ ...options, signal: starting }, layout, supervisor);
+    const { state, client } = await start({ ...options, signal: starting }, layout, supervisor, (claimed) => {
+      network = claimed;
+    });
     await writeState(layout, { ...state, phase: 'ready' });
-    options.say(
-      `ready: ${state.release} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`,
-    );
+    const runs = await runningVersion(client);
+    options.say(`ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`);
     await client.close();
     await aborted(options.signal);
     options.say('stopping');
@@ -86,6 +89,7 @@ export async function runUp(options: UpOptions): Promise<void> {
   } finally {
     await supervisor.stop();
     await leaveNoContainers(layout.nodes(options.nodes, 0));
+    await network?.release();
     claim.release();
   }
 }
@@ -103,27 +107,28 @@ async function start(
   options: UpOptions,
   layout: UpLayout,
   supervisor: Supervisor,
+  onNetwork: (network: Network) => void,
 ): Promise<{ state: UpState; client: KubeClient }> {
   const { apiInt, registryPort } = names('standalone');
   const before = await readState(layout);
-  const network = await chooseNetwork(registryPort, before?.network);
-  const nodes = layout.nodes(options.nodes, network);
-  const keys = await installKeys(layout, options.keyFiles);
+  const network = await claimNetwork(registryPort, before?.network);
+  onNetwork(network);
+  const nodes = layout.nodes(options.nodes, network.number);
   const workload = await chooseWorkload(options, nodes);
-  const bundle = await installRelease(options, nodes, keys);
+  const installed = await ensureInstalled(options, layout, nodes);
   const ports = { api: await freePort(before?.server), lock: await freePort(before?.lockUrl) };
   const server = `https://127.0.0.1:${ports.api}`;
   const lockUrl = `http://127.0.0.1:${ports.lock}/`;
   await writeIdentities(layout, nodes, server, apiInt);
-  for (const node of nodes) await configureNode(node, lockUrl, bundle);
+  for (const node of nodes) await configureNode(node, lockUrl);
 
   const state: UpState = {
     pid: process.pid,
     startTicks: (await startTicksOf(process.pid)) ?? 0,
     phase: 'starting',
     startedAt: rfc3339(Date.now()),
-    network,
-    release: bundle.document.version,
+    network: network.number,
+    release: installed.version,
     server,
     kubeconfig: layout.kubeconfig,
     caFile: layout.caFile,
@@ -161,13 +166,11 @@ async function start(
     lockSlots: 1,
   });
   startNodes(options, layout, supervisor, nodes, { registryPort, workload: state.workload.runner });
-  const { payload } = bundle.document;
-  const release = `${apiInt}:${registryPort}/openshift/release-images@${payload}`;
   const controller = layout.identity('controller');
   supervisor.start({
     name: 'controller',
     args: () => [
-      ...['controller', '--kubeconfig', controller.kubeconfig, '--release-image', release],
+      ...['controller', '--kubeconfig', controller.kubeconfig, '--release-image', installed.releaseImage],
       // One supervisor starts one controller at a time, so a restarted one need not wait for its own lease.
       ...['--identity', 'sluice-up'],
       ...['--lock-listen', `127.0.0.1:${ports.lock}`, '--trusted-keys', layout.trustedKeys],
@@ -234,19 +237,6 @@ function startNodes(
   options.say(`started ${nodes.map(({ name }) => name).join(', ')}`);
 }
 
-async function installKeys(layout: UpLayout, files: readonly string[]): Promise<TrustedKey[]> {
-  await mkdir(layout.trustedKeys, { recursive: true });
-  for (const file of files) {
-    const name = basename(file).endsWith('.pub') ? basename(file) : `${basename(file)}.pub`;
-    await copyFile(file, join(layout.trustedKeys, name));
-  }
-  const keys = await loadTrustedKeys(layout.trustedKeys);
-  if (keys.length > 0) return keys;
-  throw new SluiceError('SignatureUntrusted', 'no public key is trusted, so no release can be installed', {
-    next: 'Give the key of the one who signed it: --key sluice.pub',
-  });
-}
-
 async function keyFiles(layout: UpLayout): Promise<Record<string, string>> {
   const keys = await loadTrustedKeys(layout.trustedKeys);
   return Object.fromEntries(keys.map((key) => [`${key.name}.pub`, key.publicPem]));
@@ -262,29 +252,6 @@ async function chooseWorkload(options: UpOptions, nodes: readonly NodePlan[]): P
   if (probe.runner === 'podman') options.say('containers: podman');
   else options.say(`containers: sandbox (${probe.reason}); not isolated: ${probe.missing.join(', ')}`);
   return probe;
-}
-
-/** Verifies the release and puts it into every node's store, as an installation would have. */
-async function installRelease(
-  options: UpOptions,
-  nodes: readonly NodePlan[],
-  keys: readonly TrustedKey[],
-): Promise<VerifiedBundle> {
-  const media = await openMedia(options.release);
-  try {
-    const [name] = media.hint.bundles.map((bundle) => bundle.name).sort();
-    if (name === undefined) {
-      throw new SluiceError('MediaUnreadable', `${options.release} does not say which bundle it carries`);
-    }
-    const bundle = await openBundle(media.content, { name }, keys);
-    options.say(`installing ${name}, signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`);
-    for (const node of nodes) {
-      await preload(media.content, name, node.store, { keys, signal: options.signal, clock: systemClock });
-    }
-    return bundle;
-  } finally {
-    await media.close();
-  }
 }
 
 async function writeIdentities(
@@ -306,34 +273,6 @@ async function writeIdentities(
     const path = identity.kind === 'admin' ? layout.kubeconfig : layout.identity(name).kubeconfig;
     await writeKubeconfig(path, server, authority.certPem, pair, name);
   }
-}
-
-/** What an installation leaves on a node: its machine id, its rule for reboots, its operating system. */
-async function configureNode(node: NodePlan, lockUrl: string, bundle: VerifiedBundle): Promise<void> {
-  for (const directory of [node.run, node.marker, node.os, node.config])
-    await mkdir(directory, { recursive: true });
-  const machineId = join(node.dir, 'machine-id');
-  if ((await readFile(machineId, 'utf8').catch(() => '')) === '') {
-    await writeDurable(machineId, `${randomUUID().replaceAll('-', '')}\n`);
-  }
-  const rule = [
-    '# Written by sluice up: this node reboots when its marker file allows, one node at a time.',
-    '[updates]',
-    'strategy = ["marker_file", "fleet_lock"]',
-    '[updates.marker_file]',
-    `path = ${JSON.stringify(join(node.marker, 'allowfinalize.json'))}`,
-    '[updates.fleet_lock]',
-    `base_url = ${JSON.stringify(lockUrl)}`,
-    '',
-  ];
-  await writeDurable(join(node.config, '50-up.toml'), rule.join('\n'));
-  const { os, version } = bundle.document;
-  if (os === undefined) return;
-  await installSimulated(node.os, {
-    image: `${names('standalone').apiInt}:22625/openshift/release@${os.digest}`,
-    digest: os.digest,
-    version: os.version ?? version,
-  });
 }
 
 async function untilReady(client: KubeClient, signal: AbortSignal): Promise<void> {
@@ -360,6 +299,12 @@ async function untilInstalled(client: KubeClient, options: UpOptions): Promise<v
     (version) => isInstalled(version),
     { timeoutMs: installMs, signal: options.signal },
   );
+}
+
+/** The release that the cluster runs, or is on its way to. */
+async function runningVersion(client: KubeClient): Promise<string> {
+  const version = await client.tryGet(client.kinds.ClusterVersion, names('standalone').clusterVersion);
+  return version?.status?.desired.version ?? 'unknown';
 }
 
 export function isInstalled(version: ClusterVersion | undefined): boolean {

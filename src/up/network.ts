@@ -5,12 +5,10 @@ import { firstNetwork } from './layout.ts';
 const networksMax = 64;
 
 /** Whether an address can be listened on now. */
-export async function isFree(address: string, port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve(true)));
-  });
+export export async function isFree(address: string, port: number): Promise<boolean> {
+  const release = await listen(address, port);
+  await release?.();
+  return release !== undefined;
 }
 
 /**
@@ -30,14 +28,34 @@ export async function freePort(before?: string): Promise<number> {
   });
 }
 
+/** A /24 that is this process's until it is released or the process ends. */
+export interface Network {
+  readonly number: number;
+  release(): Promise<void>;
+}
+
 /**
- * The /24 that a cluster takes: the one it had before if that is free, else the first free one.
+ * Takes a /24: the one that the cluster had before if that is free, else the first free one. It is held by listening
+ * on an address of it that no node has, so that two clusters that start at once do not both find it free.
  * Errors: Conflict where none is free.
  */
-export async function chooseNetwork(port: number, before: number | undefined): Promise<number> {
+export async function claimNetwork(port: number, before: number | undefined): Promise<Network> {
   const candidates = Array.from({ length: networksMax }, (_, index) => firstNetwork + index);
-  for (const network of before === undefined ? candidates : [before, ...candidates]) {
-    if (await isFree(`127.22.${network}.11`, port)) return network;
+  for (const number of before === undefined ? candidates : [before, ...candidates]) {
+    const release = await listen(`127.22.${number}.1`, port);
+    if (release === undefined) continue;
+    if (await isFree(`127.22.${number}.11`, port)) return { number, release };
+    await release();
   }
   throw new SluiceError('Conflict', `no address from 127.22.${firstNetwork}.11 on has port ${port} free`);
+}
+
+/** Listens without answering; undefined where the address is taken. */
+async function listen(address: string, port: number): Promise<(() => Promise<void>) | undefined> {
+  const server = createServer((socket) => socket.destroy()).unref();
+  const isTaken = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(true));
+    server.listen({ host: address, port, exclusive: true }, () => resolve(false));
+  });
+  return isTaken ? undefined : () => new Promise((resolve) => server.close(() => resolve()));
 }
