@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quietCluster } from '../../tests/quiet-cluster.ts';
+import type { ClusterVersion } from '../api/resources.ts';
 import type { Digest } from '../oci/digest.ts';
 import { acknowledgeGate } from './acknowledge.ts';
 import { contentGate } from './content.ts';
@@ -8,6 +9,7 @@ import { edgeGate } from './edge.ts';
 import { type GateFacts, known, type NodeFact, unknown, type VerifiedTarget } from './facts.ts';
 import { judge } from './finding.ts';
 import { evaluateGates } from './gates.ts';
+import { sourceOf } from './gather.ts';
 import { kubeletGate } from './kubelet.ts';
 import { operatorsGate } from './operators.ts';
 import { coverageCheck, preflightGate } from './preflight.ts';
@@ -306,4 +308,37 @@ test('findings of the release name the component and can be accepted', () => {
   });
   assert.deepEqual(blockers(risky), ['LegacyMode']);
   assert.deepEqual(blockers(risky, { accepted: new Set(['LegacyMode']), force: false }), []);
+});
+
+for (const [from, to, previous, operatorAgrees, wanted] of [
+  ['4.12.0', '5.0.0', [], true, 'UpdatePath Risk'],
+  ['4.23.0', '5.1.0', ['5.0.0'], true, 'UpdatePath Risk'],
+  ['4.23.0', '5.0.0', ['4.23.0'], true, 'UpdatePath Passed'],
+  ['4.23.0', '5.0.0', ['4.23.0'], false, 'ClusterOperatorUpgradeable-demo Risk blocking'],
+] as const) {
+  test(`P-82 from ${from} to ${to}, which names [${previous}]: ${wanted}`, () => {
+    const conditions = [{ type: 'Upgradeable', status: operatorAgrees ? 'True' : 'False' }];
+    const found = facts({
+      source: { version: from, digest: digest('a') },
+      target: target({ version: to, previous }),
+      operators: known([{ name: 'demo', conditions }]),
+    });
+    const told = [...edgeGate(found), ...operatorsGate(found)].map(
+      (each) => `${each.name} ${each.result} ${each.severity}`,
+    );
+    assert.ok(told.join('\n').includes(wanted), told.join('\n'));
+  });
+}
+
+test('P-54 where only an image was asked for, the newest completed release is where the cluster is', () => {
+  const version = {
+    status: {
+      desired: { version: '', image: image('b') },
+      history: [
+        { state: 'Partial', version: '', image: image('b') },
+        { state: 'Completed', version: '4.4.3', image: image('a') },
+      ],
+    },
+  } as unknown as ClusterVersion;
+  assert.deepEqual(sourceOf(version), { version: '4.4.3', digest: digest('b') });
 });

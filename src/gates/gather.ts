@@ -67,10 +67,15 @@ export async function gatherFacts(
   };
 }
 
-/** The release that the cluster runs or is brought to, by version and payload digest. */
+/**
+ * The release that the cluster runs or is brought to, by version and payload digest. Where the version is not known,
+ * since only an image was asked for, the newest one that was completed counts, never the one on its way (P-54).
+ */
 export function sourceOf(clusterVersion: ClusterVersion): { version: string; digest: string } {
-  const desired = clusterVersion.status?.desired;
-  return { version: desired?.version ?? '', digest: digestPart(desired?.image ?? '') };
+  const { desired, history = [] } = clusterVersion.status ?? {};
+  const completed = history.find((entry) => entry.state === 'Completed') ?? history.at(-1);
+  const version = desired?.version || completed?.version || '';
+  return { version, digest: digestPart(desired?.image ?? '') };
 }
 
 /** The digest of a reference by digest; '' where it has none. */

@@ -21,6 +21,7 @@ for (const [desired, wanted] of [
   [{ version: '1.0.0' }, 'release'],
   [{ version: '1.9.0' }, 'must be an available update; available: 1.1.0'],
   [{ version: '1.1' }, 'not a semantic version'],
+  [{ version: 'latest-1.8' }, 'not a semantic version, such as'],
   [{ image: 'quay.example/release:1.1.0' }, 'not accessed via digest'],
   [{ image: 'not an image' }, 'not an image reference'],
 ] satisfies [DesiredUpdate | undefined, string][]) {
@@ -64,4 +65,11 @@ test('mode Preflight never starts an update, and an unknown mode is refused', ()
   const look = readRequest({ version: '1.1.0', mode: 'Preflight' }, facts);
   assert.equal(look.kind === 'release' && look.lookOnly, true);
   assert.equal(readRequest({ version: '1.1.0', mode: 'Later' }, facts).kind, 'invalid');
+});
+
+test('P-98 a label that is no version, and no target at all, are told with what there is', () => {
+  const label = readRequest({ version: 'latest-1.8' }, facts);
+  assert.match(label.kind === 'invalid' ? label.message : '', /"latest-1\.8" is not a semantic version/);
+  const nothing = readRequest({ version: '1.9.0' }, { available: [], history: [] });
+  assert.match(nothing.kind === 'invalid' ? nothing.message : '', /none is available: attach media/);
 });

@@ -197,3 +197,9 @@ test('P-40 the name of a Job follows from the run, is short enough, and stays a 
   assert.ok(long.length <= 63);
   assert.match(long, /^x+-a1b2c3d4e5$/);
 });
+
+test('P-14 P-112 each run has Jobs of its own: a new name, and so a new Pod and a new pull', () => {
+  assert.notEqual(jobName('demo-check', 'run1run1'), jobName('demo-check', 'run2run2'));
+  assert.equal(jobName('demo-check', 'run1run1'), jobName('demo-check', 'run1run1'));
+  assert.ok(jobName('a'.repeat(47), 'run1run1run1run1').length <= 63);
+});

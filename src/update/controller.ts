@@ -17,12 +17,13 @@ import { type Digest, isDigest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { availableUpdates } from './available.ts';
+import { type AvailableUpdates, availableUpdates } from './available.ts';
+import { Background } from './background.ts';
 import { describeSigns, firstRelease, signsOf } from './first.ts';
 import { readObstacles } from './obstacles.ts';
 import { type ApplyNotes, advanceUpdate, freshNotes, keepApplied, type Progress } from './progress.ts';
 import { acceptedRisksText } from './refusal.ts';
-import { judgeRequest, type RequestOutcome } from './request.ts';
+import { judgeRequest, type RequestContext, type RequestOutcome } from './request.ts';
 import { begunStatus, seenStatus, unacceptedStatus } from './status.ts';
 import { WaitTimes } from './wait.ts';
 
@@ -100,6 +101,8 @@ function createUpdater(options: UpdateOptions): Updater {
   const random = options.random ?? randomBytes;
   const releases = createReleases(options.content, options.trustedKeys);
   const events = createEventRecorder(client, { component: 'sluice-update', logger, clock });
+  const available = new Background<AvailableUpdates>();
+  const reading: RequestContext['reading'] = new Background();
   const memory: Memory = {
     notes: freshNotes(''),
     keptAt: Number.NEGATIVE_INFINITY,
@@ -115,9 +118,15 @@ function createUpdater(options: UpdateOptions): Updater {
       if ((clusterVersion.status?.history ?? []).length === 0) return { requeueAfterMs: waitingPollMs };
     }
     const current = clusterVersion.status?.desired.version ?? '';
-    const found = await availableUpdates(releases, claims, current);
+    const looking = await available.of(current, () => availableUpdates(releases, claims, current));
+    if (looking.state === 'failed') throw looking.error;
+    // What takes long to look through stays as it stood.
+    const found =
+      looking.state === 'done'
+        ? looking.value
+        : { updates: clusterVersion.status?.availableUpdates ?? [], problems: [] };
     const outcome = await judgeRequest(
-      { client, releases, claims, available: found.updates, now: clock.now(), random },
+      { client, releases, claims, available: found.updates, now: clock.now(), random, reading },
       clusterVersion,
     );
     if (outcome.act === 'accept') clusterVersion = await accept(clusterVersion, outcome);

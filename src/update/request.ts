@@ -14,6 +14,7 @@ import {
   unverifiedFact,
 } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { Background } from './background.ts';
 import type { RequestView } from './conditions.ts';
 import { ensurePreflight, type ImplicitPreflight } from './implicit.ts';
 import { refusalOf } from './refusal.ts';
@@ -30,6 +31,8 @@ export interface RequestContext {
   readonly available: readonly ClusterVersionStatusDesired[];
   readonly now: number;
   readonly random: (bytes: number) => Uint8Array;
+  /** Reads the release that is asked for, beside everything else. */
+  readonly reading: Background<{ release: Release; target: VerifiedTarget }>;
 }
 
 /**
@@ -66,11 +69,18 @@ async function judgeRelease(
   const { client, releases, claims, now } = context;
   let release: Release | undefined;
   let target: VerifiedTarget | UnverifiedTarget;
-  try {
-    const wish = request.version === undefined ? {} : { version: request.version };
-    release = await findRelease(releases, claims, { digest: request.digest, ...wish });
-    target = targetFact(release, await releases.payload(release));
-  } catch (error) {
+  const wish = request.version === undefined ? {} : { version: request.version };
+  const reading = await context.reading.of(`${request.digest} ${request.version ?? ''}`, async () => {
+    const found = await findRelease(releases, claims, { digest: request.digest, ...wish });
+    return { release: found, target: targetFact(found, await releases.payload(found)) };
+  });
+  if (reading.state === 'pending') {
+    const message = `Retrieving and verifying payload version="${request.version ?? ''}" image="${request.image}"`;
+    return stay({ state: 'refused', waiting: true, pending: true, reason: 'RetrievePayload', message });
+  }
+  if (reading.state === 'done') ({ release, target } = reading.value);
+  else {
+    const { error } = reading;
     if (isSluiceError(error, 'InputInvalid')) {
       return stay({
         state: 'refused',

@@ -151,3 +151,12 @@ test('P-108 an override takes out exactly its group, kind, namespace and name', 
     'apply',
   );
 });
+
+test('P-110 an operator that is excluded is not created ahead either: every pass walks the same tasks', () => {
+  const operator = manifest('0000_10_a_1', {
+    kind: 'ClusterOperator',
+    apiVersion: 'config.openshift.io/v1',
+    annotations: { ...included, 'exclude.release.openshift.io/internal': 'true' },
+  });
+  assert.deepEqual(tasksOf(planWalk([operator], rule)), []);
+});
