@@ -19,7 +19,10 @@ export function command(): Command {
   const root = new Command()
     .description('Run a whole cluster on this machine, to rehearse an update')
     .option('--dir <dir>', 'where everything of it is kept', dirDefault)
-    .option('--release <media>', 'the signed bundle that it is installed with (directory, ISO or tar)')
+    .option(
+      '--release <media>',
+      'the signed bundle that it is installed with, at the first start (directory, ISO or tar)',
+    )
     .option('--key <file...>', 'public keys whose bundles are trusted')
     .option('--nodes <count>', 'control-plane nodes', '3')
     .addOption(
@@ -52,12 +55,6 @@ Examples:
 }
 
 async function start(options: UpCommandOptions): Promise<void> {
-  const { release } = options;
-  if (release === undefined) {
-    throw new SluiceError('Usage', 'a cluster needs a release to begin with', {
-      next: 'Give media with a signed bundle: --release PATH --key sluice.pub (bundle build makes one).',
-    });
-  }
   const nodes = Number(options.nodes);
   if (!Number.isInteger(nodes) || nodes < 1 || nodes > 9) {
     throw new SluiceError('Usage', `--nodes ${options.nodes}: from 1 to 9 nodes are possible`);
@@ -68,7 +65,7 @@ async function start(options: UpCommandOptions): Promise<void> {
   followParent();
   await runUp({
     dir: resolve(options.dir),
-    release: resolve(release),
+    release: options.release === undefined ? undefined : resolve(options.release),
     keyFiles: (options.key ?? []).map((file) => resolve(file)),
     nodes,
     workload: options.workload,

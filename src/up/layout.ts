@@ -21,6 +21,8 @@ export interface UpLayout {
   readonly state: string;
   /** Held by the one process that works in this directory. */
   readonly claim: string;
+  /** What the cluster was installed with (install.ts). */
+  readonly installed: string;
   readonly pki: string;
   readonly caFile: string;
   /** Registry credentials in the form of podman's and skopeo's `--authfile`. */
@@ -42,6 +44,7 @@ export function upLayout(dir: string): UpLayout {
     kubeconfig: join(dir, 'kubeconfig'),
     state: join(dir, 'state.json'),
     claim: join(dir, 'claim'),
+    installed: join(dir, 'installed.json'),
     pki,
     caFile: join(pki, 'ca.crt'),
     authFile: join(dir, 'auth.json'),

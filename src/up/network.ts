@@ -5,7 +5,7 @@ import { firstNetwork } from './layout.ts';
 const networksMax = 64;
 
 /** Whether an address can be listened on now. */
-export export async function isFree(address: string, port: number): Promise<boolean> {
+export async function isFree(address: string, port: number): Promise<boolean> {
   const release = await listen(address, port);
   await release?.();
   return release !== undefined;

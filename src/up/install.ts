@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { names } from '../api/names.ts';
+import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
+import { preload } from '../copy/preload.ts';
+import { readJson, writeDurable, writeJson } from '../durable/file.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
+import { installSimulated } from '../finalize/simulated.ts';
+import { openMedia } from '../media/media.ts';
+import { systemClock } from '../observe/clock.ts';
+import { loadTrustedKeys, parseTrustedKey, publicKeySuffix, type TrustedKey } from '../trust/keys.ts';
+import type { NodePlan, UpLayout } from './layout.ts';
+
+/** What the cluster of a directory was installed with: written when every node has it, never changed after it. */
+export interface Installed {
+  readonly version: string;
+  /** The payload by digest, in the form by which the cluster names it. */
+  readonly releaseImage: string;
+}
+
+export interface InstallOptions {
+  /** Media with the release; needed at the first start alone. */
+  readonly release: string | undefined;
+  /** Files of public keys, SPKI PEM. */
+  readonly keyFiles: readonly string[];
+  readonly say: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Installs a cluster at its first start, as an installation would have; at every later one it only says that it was.
+ * What runs by then is the cluster's own affair: a release that it has left must not be brought back.
+ *
+ * Errors: Usage (no release, no key), those of `openBundle` and of a copy.
+ */
+export async function ensureInstalled(
+  options: InstallOptions,
+  layout: UpLayout,
+  nodes: readonly NodePlan[],
+): Promise<Installed> {
+  const before = await readJson<Installed>(layout.installed);
+  const keys = await installKeys(layout, options.keyFiles);
+  if (before !== undefined) {
+    if (options.release !== undefined) {
+      options.say(`installed with ${before.version} before, so --release is not used`);
+    }
+    return before;
+  }
+  if (options.release === undefined) {
+    throw new SluiceError('Usage', 'a cluster needs a release to begin with', {
+      next: 'Give media with a signed bundle: --release PATH --key sluice.pub (bundle build makes one).',
+    });
+  }
+  const bundle = await installRelease(options.release, options, nodes, keys);
+  for (const node of nodes) await installSystem(node, bundle);
+  const { apiInt, registryPort } = names('standalone');
+  const { version, payload } = bundle.document;
+  const installed = {
+    version,
+    releaseImage: `${apiInt}:${registryPort}/openshift/release-images@${payload}`,
+  };
+  await writeJson(layout.installed, installed);
+  return installed;
+}
+
+/** The keys of this start are exactly the ones that are given; where none is, those of the last one. */
+async function installKeys(layout: UpLayout, files: readonly string[]): Promise<TrustedKey[]> {
+  // All are read before anything is written: a wrong one leaves nothing behind.
+  const given = new Map<string, string>();
+  for (const file of files) {
+    const name = basename(file).replace(/(\.pub)?$/, publicKeySuffix);
+    if (given.has(name)) throw new SluiceError('Usage', `two keys are called ${name}: rename one of them`);
+    const pem = await readFile(file, 'utf8').catch((error: unknown) => {
+      throw new SluiceError('NotFound', `the key ${file} cannot be read: ${messageOf(error)}`, {
+        cause: error,
+      });
+    });
+    parseTrustedKey(name, pem);
+    given.set(name, pem);
+  }
+  if (given.size > 0) {
+    await rm(layout.trustedKeys, { recursive: true, force: true });
+    for (const [name, pem] of given) await writeDurable(join(layout.trustedKeys, name), pem);
+  }
+  await mkdir(layout.trustedKeys, { recursive: true });
+  const keys = await loadTrustedKeys(layout.trustedKeys);
+  if (keys.length > 0) return keys;
+  throw new SluiceError('SignatureUntrusted', 'no public key is trusted, so no release can be installed', {
+    next: 'Give the key of the one who signed it: --key sluice.pub',
+  });
+}
+
+/** Verifies the release and puts it into every node's store. */
+async function installRelease(
+  path: string,
+  options: InstallOptions,
+  nodes: readonly NodePlan[],
+  keys: readonly TrustedKey[],
+): Promise<VerifiedBundle> {
+  const media = await openMedia(path);
+  try {
+    const [name] = media.hint.bundles.map((bundle) => bundle.name).sort();
+    if (name === undefined) {
+      throw new SluiceError('MediaUnreadable', `${path} does not say which bundle it carries`);
+    }
+    const bundle = await openBundle(media.content, { name }, keys);
+    options.say(`installing ${name}, signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`);
+    for (const node of nodes) {
+      await preload(media.content, name, node.store, { keys, signal: options.signal, clock: systemClock });
+    }
+    return bundle;
+  } finally {
+    await media.close();
+  }
+}
+
+async function installSystem(node: NodePlan, bundle: VerifiedBundle): Promise<void> {
+  const { os, version } = bundle.document;
+  if (os === undefined) return;
+  const { apiInt, registryPort } = names('standalone');
+  await installSimulated(node.os, {
+    image: `${apiInt}:${registryPort}/openshift/release@${os.digest}`,
+    digest: os.digest,
+    version: os.version ?? version,
+  });
+}
+
+/** What each start makes sure of on a node: its directories, its machine id, its rule for reboots. */
+export async function configureNode(node: NodePlan, lockUrl: string): Promise<void> {
+  for (const directory of [node.run, node.marker, node.os, node.config]) {
+    await mkdir(directory, { recursive: true });
+  }
+  const machineId = join(node.dir, 'machine-id');
+  if ((await readFile(machineId, 'utf8').catch(() => '')) === '') {
+    await writeDurable(machineId, `${randomUUID().replaceAll('-', '')}\n`);
+  }
+  const rule = [
+    '# Written by sluice up: this node reboots when its marker file allows, one node at a time.',
+    '[updates]',
+    'strategy = ["marker_file", "fleet_lock"]',
+    '[updates.marker_file]',
+    `path = ${JSON.stringify(join(node.marker, 'allowfinalize.json'))}`,
+    '[updates.fleet_lock]',
+    `base_url = ${JSON.stringify(lockUrl)}`,
+    '',
+  ];
+  await writeDurable(join(node.config, '50-up.toml'), rule.join('\n'));
+}
