@@ -55,7 +55,7 @@ async function curl(urls: readonly string[], width: number): Promise<void> {
     ...(width > 1 ? ['-Z', '--parallel-max', String(width)] : []),
     ...outputs,
   ];
-  const child = spawn('curl', args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn('curl', args, { stdio: 'ignore' });
   const code = await new Promise((resolve) => child.on('close', resolve));
   if (code !== 0) throw new Error(`curl ended with ${code}`);
 }
