@@ -20,6 +20,9 @@ const linkBytesMax = 256;
 const chunkBytes = 1024 * 1024;
 /** Directories inside each other in the layout: repositories have any number of parts, but not this many. */
 const depthMax = 64;
+/** Files and directories of the layout, a bundle of 40 GB has some 20 000; on media they may lie in circles. */
+const entriesMax = 1_000_000;
+const problemsMax = 10_000;
 
 export interface MediaReport {
   readonly bundles: readonly VerifyReport[];
@@ -36,7 +39,7 @@ export interface MediaReport {
 export async function verifyMedia(
   media: Media,
   keys: readonly TrustedKey[],
-  options: VerifyOptions = {},
+  options: VerifyOptions & { readonly entriesMax?: number } = {},
 ): Promise<MediaReport> {
   const names = await bundleTags(media.content);
   if (names.length === 0) {
@@ -48,7 +51,15 @@ export async function verifyMedia(
   await checkHint(media, problems);
   problems.push(...(await verifyProgram(media.tree, keys)));
   const hashed = new Set(bundles.flatMap((report) => [...report.hashed]));
-  await checkFiles({ tree: media.tree, hashed, problems, signal: options.signal }, layoutRoot, 0);
+  const check: FileCheck = {
+    tree: media.tree,
+    hashed,
+    problems,
+    signal: options.signal,
+    entriesLeft: options.entriesMax ?? entriesMax,
+  };
+  await checkFiles(check, layoutRoot, 0);
+  if (check.entriesLeft < 0) problems.push(unfinished(check));
   // What a bundle's own report tells with the image's name is not told again as a file.
   const told = new Set(bundles.flatMap((report) => report.problems.map((each) => each.digest)));
   return {
@@ -76,23 +87,37 @@ interface FileCheck {
   readonly hashed: ReadonlySet<Digest>;
   readonly problems: VerifyProblem[];
   readonly signal: AbortSignal | undefined;
+  /** Below zero: no more is looked at. */
+  entriesLeft: number;
+}
+
+function unfinished({ tree }: FileCheck): VerifyProblem {
+  return {
+    image: layoutRoot,
+    digest: undefined,
+    code: 'InputTooLarge',
+    problem: `${tree.label} holds too many files and directories, too deep ones, or too much that is wrong: the rest was not looked at`,
+  };
 }
 
 async function checkFiles(check: FileCheck, path: string, depth: number): Promise<void> {
   const { tree, problems } = check;
-  if (depth > depthMax)
-    throw new SluiceError('InputTooLarge', `${tree.label} is nested deeper than ${depthMax}`);
+  if (depth > depthMax) check.entriesLeft = -1;
+  if (check.entriesLeft < 0) return;
   const found = async (at: string, act: () => Promise<void>) => {
     try {
       await act();
     } catch (error) {
       if (!isFinding(error)) throw error;
       problems.push({ image: at, digest: digestIn(at), code: error.code, problem: error.message });
+      if (problems.length >= problemsMax) check.entriesLeft = -1;
     }
   };
   await found(path, async () => {
     for (const entry of await tree.list(path)) {
       check.signal?.throwIfAborted();
+      check.entriesLeft -= 1;
+      if (check.entriesLeft < 0) return;
       const inner = `${path}/${entry.name}`;
       if (entry.directory && entry.name === '_uploads') continue; // What another registry left; nothing reads it.
       if (entry.directory) await checkFiles(check, inner, depth + 1);

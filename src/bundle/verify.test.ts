@@ -262,6 +262,33 @@ test('a second signature, by a key that is not known here, may stand beside the 
   );
 });
 
+test('directories that lie inside each other in circles are given up, and said', async () => {
+  const media = await openMedia(release.path);
+  const { tree } = media;
+  let lists = 0;
+  const circular: typeof tree = {
+    ...tree,
+    async list(path) {
+      lists += 1;
+      const found = await tree.list(path);
+      const loops = path === 'docker/registry/v2' || path.includes('/loop');
+      return loops
+        ? [...found, { name: 'loop-a', directory: true }, { name: 'loop-b', directory: true }]
+        : found;
+    },
+  };
+  try {
+    const report = await verifyMedia({ ...media, tree: circular }, [key.trusted], { entriesMax: 2000 });
+    assert.deepEqual(
+      problemsOf(report).map((each) => each.code),
+      ['InputTooLarge'],
+    );
+    assert.ok(lists < 2100, `${lists} lists`);
+  } finally {
+    await media.close();
+  }
+});
+
 test('the same bundle verifies from an ISO image and from a tar', needs('xorriso'), async () => {
   for (const out of [join(directory, 'bundle.iso'), join(directory, 'bundle.tar')]) {
     const built = await makeRelease({

@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts';
 import type { Tree, TreeFile } from '../store/tree.ts';
 import type { Device } from './device.ts';
+import { createDirectoryCache } from './directory-cache.ts';
 import {
   damaged,
   type Extent,
@@ -19,8 +20,6 @@ const descriptorStart = 16;
 const descriptorsMax = 64;
 /** Bytes of one directory: some 400 000 entries. */
 const directoryBytesMax = 64 * 1024 * 1024;
-/** Directories that are remembered; a bundle of 40 GB has some 3000, read in order. */
-const directoryCacheMax = 2048;
 
 /** Whether the bytes at sector 16 start a volume descriptor. */
 export async function isIso(device: Device): Promise<boolean> {
@@ -59,17 +58,9 @@ export async function isoTree(device: Device): Promise<Tree> {
     return device.read(offset, length);
   };
   const skip = await readRoot(volume, read, label);
-  const cache = new Map<number, Promise<Map<string, Node>>>();
-  const directory = (extent: Extent): Promise<Map<string, Node>> => {
-    const known = cache.get(extent.block);
-    if (known !== undefined) return known;
-    const entries = readDirectory(extent, { label, skip, read });
-    if (cache.size >= directoryCacheMax) cache.delete(cache.keys().next().value ?? -1);
-    cache.set(extent.block, entries);
-    // A failed read must not be remembered: the medium may come back.
-    entries.catch(() => cache.delete(extent.block));
-    return entries;
-  };
+  const cache = createDirectoryCache<number, Map<string, Node>>();
+  const directory = (extent: Extent): Promise<Map<string, Node>> =>
+    cache.get(extent.block, extent.size, () => readDirectory(extent, { label, skip, read }));
   const find = async (path: string): Promise<Node | undefined> => {
     let node: Node = { kind: 'directory', extent: volume.root };
     for (const part of path.split('/').filter((each) => each !== '')) {

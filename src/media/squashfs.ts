@@ -1,12 +1,12 @@
 import type { Tree, TreeFile } from '../store/tree.ts';
 import type { Device } from './device.ts';
+import { createDirectoryCache } from './directory-cache.ts';
 import { damaged, openVolume, type SquashVolume, storedSize } from './squashfs-volume.ts';
 
 // Squashfs read without mounting, for the same reasons as ISO images.
 
 /** Bytes of the names of one directory. */
 const directoryBytesMax = 64 * 1024 * 1024;
-const directoryCacheMax = 2048;
 /** Blocks of one file: 64 GiB in blocks of 128 KiB. */
 const fileBlocksMax = 512 * 1024;
 const noFragment = 0xffffffff;
@@ -35,17 +35,9 @@ interface FilePlace {
  */
 export async function squashfsTree(device: Device): Promise<Tree> {
   const volume = await openVolume(device);
-  const cache = new Map<string, Promise<Map<string, Entry>>>();
-  const directory = (place: DirectoryPlace): Promise<Map<string, Entry>> => {
-    const key = `${place.block} ${place.offset}`;
-    const known = cache.get(key);
-    if (known !== undefined) return known;
-    const entries = readDirectory(volume, place);
-    if (cache.size >= directoryCacheMax) cache.delete(cache.keys().next().value ?? '');
-    cache.set(key, entries);
-    entries.catch(() => cache.delete(key));
-    return entries;
-  };
+  const cache = createDirectoryCache<string, Map<string, Entry>>();
+  const directory = (place: DirectoryPlace): Promise<Map<string, Entry>> =>
+    cache.get(`${place.block} ${place.offset}`, place.bytes, () => readDirectory(volume, place));
   const find = async (path: string): Promise<Entry | undefined> => {
     let entry: Entry = { kind: 'directory', inode: volume.root };
     for (const part of path.split('/').filter((each) => each !== '')) {

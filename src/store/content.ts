@@ -34,6 +34,8 @@ export interface TreeContent extends ContentSource {
 }
 
 const repositoryDepthMax = 64;
+/** Directories that are looked at for repositories: on media they may lie inside each other in circles. */
+const repositoryDirectoriesMax = 100_000;
 const linkBytesMax = 256;
 const manifestCacheBytesMax = 8 * 1024 * 1024;
 
@@ -124,7 +126,15 @@ export function treeContent(tree: Tree): TreeContent {
 
     async repositories() {
       const found: string[] = [];
+      let directories = 0;
       const walk = async (name: string, depth: number): Promise<void> => {
+        directories += 1;
+        if (directories > repositoryDirectoriesMax) {
+          throw new SluiceError(
+            'InputTooLarge',
+            `${tree.label} has more than ${repositoryDirectoriesMax} directories of repositories`,
+          );
+        }
         const entries = await tree.list(name === '' ? repositoriesPath : `${repositoriesPath}/${name}`);
         if (entries.some((entry) => entry.name === '_manifests' || entry.name === '_layers'))
           found.push(name);

@@ -1,6 +1,11 @@
+import { SluiceError } from '../errors/error.ts';
 import { type Digest, isAnyDigest, referrersTag } from '../oci/digest.ts';
 import { type Descriptor, parseManifest, referrerDescriptor } from '../oci/manifest.ts';
 import type { TreeContent } from './content.ts';
+
+/** Manifests of one repository that are looked at for one answer, and bytes that are read for it. */
+const manifestsMax = 100_000;
+const bytesMax = 1024 * 1024 * 1024;
 
 interface Referrer {
   readonly subject: Digest;
@@ -10,17 +15,30 @@ interface Referrer {
 /**
  * Finds the manifests of a repository whose subject is a digest. The layout has no index of them, so that the
  * manifests themselves are read, each once: what a digest says never changes. The fallback tag is read too, as
- * a set, and what it names about itself or names in vain is left out (facts, S6).
+ * a set, and what it names about itself or names in vain is left out (facts, S6). Errors: InputTooLarge: media that
+ * nobody has verified must not keep us reading.
  */
 export function createReferrers(
   content: TreeContent,
+  limits: { readonly manifestsMax: number; readonly bytesMax: number } = { manifestsMax, bytesMax },
 ): (repository: string, digest: Digest) => Promise<Descriptor[]> {
   const known = new Map<Digest, Referrer | undefined>();
 
-  async function look(repository: string, revision: Digest): Promise<Referrer | undefined> {
+  const tooMany = (repository: string, what: string) =>
+    new SluiceError(
+      'InputTooLarge',
+      `${content.label}: the manifests of ${repository} are more than ${what}`,
+    );
+
+  async function look(
+    repository: string,
+    revision: Digest,
+    count: (bytes: number) => void,
+  ): Promise<Referrer | undefined> {
     if (known.has(revision)) return known.get(revision);
     const raw = await content.manifest(repository, revision).catch(() => undefined); // A damaged one refers to nothing.
     if (raw === undefined) return undefined;
+    count(raw.bytes.length);
     const manifest = parseManifest(raw.bytes, raw.mediaType);
     const found =
       manifest.subject === undefined
@@ -35,8 +53,15 @@ export function createReferrers(
 
   return async (repository, digest) => {
     const found = new Map<Digest, Descriptor>();
-    for (const revision of await content.links(repository, 'manifest')) {
-      const referrer = await look(repository, revision);
+    let bytes = 0;
+    const count = (more: number) => {
+      bytes += more;
+      if (bytes > limits.bytesMax) throw tooMany(repository, `${limits.bytesMax} bytes`);
+    };
+    const revisions = await content.links(repository, 'manifest');
+    if (revisions.length > limits.manifestsMax) throw tooMany(repository, `${limits.manifestsMax}`);
+    for (const revision of revisions) {
+      const referrer = await look(repository, revision, count);
       if (referrer?.subject === digest) found.set(revision, referrer.descriptor);
     }
     for (const entry of await fallback(content, repository, digest)) {
