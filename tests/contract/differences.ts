@@ -136,7 +136,7 @@ const differences: readonly Difference[] = [
     embedded: accepted,
   },
   {
-    name: 'a privileged Pod in a restricted Namespace',
+    name: 'a Pod without restrictions in a restricted Namespace',
     row: 'Pod security standards (the labels `pod-security.kubernetes.io/…` of a Namespace) are not enforced.',
     async ask(env) {
       const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
@@ -147,7 +147,7 @@ const differences: readonly Difference[] = [
           metadata: { name: 'p' },
           spec: {
             automountServiceAccountToken: false,
-            containers: [{ name: 'c', image: 'example.com/i:1', securityContext: { privileged: true } }],
+            containers: [{ name: 'c', image: 'example.com/i:1' }],
           },
         },
       });
