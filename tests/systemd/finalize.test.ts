@@ -1,51 +1,7 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { needs } from '../tier.ts';
-import { serveGraph } from './graph.ts';
-import { type BootedHost, bootHost, until } from './host.ts';
-
-const v1 = ['1'.repeat(64), '41.1'] as const;
-const v2 = ['2'.repeat(64), '41.2'] as const;
-const v3 = ['3'.repeat(64), '41.3'] as const;
-const versions = Object.fromEntries([v1, v2, v3]);
-const marker = '/var/lib/sluice/allowfinalize.json';
-const seconds = (more: number) => Math.floor(Date.now() / 1000) + more;
-
-interface Seen {
-  readonly state?: string;
-  readonly holds?: readonly { gate: string; reason: string }[];
-  readonly nextPossible?: string;
-}
-
-function seen(host: BootedHost): Seen {
-  return JSON.parse(host.inside(['/usr/bin/sluice', 'node', 'status', '--json']))[0] as Seen;
-}
-
-const reasons = (host: BootedHost) => (seen(host).holds ?? []).map(({ gate, reason }) => `${gate}/${reason}`);
-
-async function untilHeldBy(host: BootedHost, ...wanted: string[]): Promise<void> {
-  let last = '';
-  await until(
-    () => {
-      last = reasons(host).join(' ');
-      return last === wanted.join(' ');
-    },
-    () => `held by '${last}', not by '${wanted.join(' ')}'`,
-  );
-}
-
-async function standalone(t: TestContext, config: string, service = '') {
-  const graph = await serveGraph();
-  t.after(() => graph.close());
-  graph.set([v1, v2]);
-  const host = await bootHost(t, {
-    booted: v1,
-    versions,
-    service,
-    config: `[agent.timing]\nsteady_interval_secs = 2\n[cincinnati]\nbase_url = "http://GATEWAY:${graph.port}"\n${config}`,
-  });
-  return { host, graph };
-}
+import { marker, seconds, standalone, untilHeldBy, v1, v2, v3 } from './seen.ts';
 
 test(
   'a host by itself: the marker file by hand, its refusals, inhibitors, and one marker for two reboots',

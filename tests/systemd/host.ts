@@ -74,7 +74,14 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
   let console = '';
   const power = () => {
     boots += 1;
-    const flags = ['-q', '--register=no', '--keep-unit', `--network-namespace-path=/run/netns/${id}`];
+    const flags = [
+      '-q',
+      '-M',
+      id,
+      '--register=no',
+      '--keep-unit',
+      `--network-namespace-path=/run/netns/${id}`,
+    ];
     const binds = [`--bind-ro=${repository}`, '--console=pipe', '-D', root, '--boot'];
     machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [machine.stdout, machine.stderr]) {
