@@ -9,19 +9,17 @@ import type { ImageSource } from '../build/source.ts';
 import { imageOf } from '../build/source.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type CheckOutcome, checkOutcome } from '../gates/check.ts';
-import { serve } from '../http/server.ts';
 import { applyObject } from '../kube/apply.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
-import { createRegistryHandler } from '../registry/handler.ts';
-import type { ServedTree } from '../registry/tree.ts';
 import { createAuthority, issue, type KeyPair } from '../trust/authority.ts';
 import { createKubelet } from '../workload/kubelet.ts';
 import { readLog } from '../workload/logs.ts';
 import type { Runner } from '../workload/runner.ts';
 import { grantsFor, parseExtraReads } from './grant.ts';
+import { serveImage } from './image-server.ts';
 import { jobName, type RunContext, renderJob } from './job.ts';
 import { createJob, observeCheck } from './jobs.ts';
 import { type LoadProblem, loadRecorded } from './recorded.ts';
@@ -80,7 +78,9 @@ export async function rehearse(options: RehearsalOptions): Promise<Rehearsal> {
     const { client, port } = await startApi(options, authority, closing);
     for (const object of options.deployed) await applyObject(client, object);
     const problems = await loadRecorded(client, options.objects);
-    const registryPort = await startRegistry(options, authority, closing);
+    const registry = await serveImage(options.image, authority, options.logger);
+    closing.push(() => registry.close(0));
+    const registryPort = registry.port;
     const pod = await createCheck(client, options, { digest, authority, registryPort });
     const kubelet = await startKubelet(options, {
       client,
@@ -134,57 +134,6 @@ async function startApi(options: RehearsalOptions, authority: KeyPair, closing: 
   });
   closing.push(() => client.close());
   return { client, port: api.port };
-}
-
-/** Serves the one image from where it lies. */
-async function startRegistry(
-  { image, logger }: RehearsalOptions,
-  authority: KeyPair,
-  closing: (() => Promise<unknown>)[],
-): Promise<number> {
-  const pair = await issue(authority, {
-    commonName: 'registry',
-    ipAddresses: ['127.0.0.1'],
-    usage: 'server',
-  });
-  const tree = servedImage(image);
-  const server = await serve({
-    address: '127.0.0.1',
-    port: 0,
-    tls: { cert: pair.certPem, key: pair.keyPem },
-    handler: createRegistryHandler({ trees: () => [tree], authenticate: async () => 'try', logger }),
-  });
-  closing.push(() => server.close(0));
-  return server.port;
-}
-
-function servedImage({ content, repository, label }: ImageSource): ServedTree {
-  return {
-    label,
-    kind: 'store',
-    hasRepository: async () => true,
-    manifest: async (_, reference) => await content.manifest(repository, reference),
-    async blob(_, digest) {
-      const whole = await content.blob(repository, digest);
-      if (whole === undefined) return undefined;
-      return {
-        size: whole.size,
-        read: async function* ({ offset, end }) {
-          const from = offset === 0 ? whole : await content.blob(repository, digest, { offset });
-          let left = end - offset;
-          for await (const chunk of from?.stream ?? []) {
-            if (left <= 0) return;
-            yield chunk.subarray(0, left);
-            left -= chunk.length;
-          }
-        },
-        close: async () => {},
-      };
-    },
-    tags: async () => [],
-    referrers: async () => [],
-    close: async () => {},
-  };
 }
 
 interface Made {

@@ -6,25 +6,26 @@ import type { ClusterVersion, ClusterVersionStatus } from '../api/resources.ts';
 import { faultPoint } from '../durable/fault.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import { digestPart } from '../gates/gather.ts';
-import { type BundleClaim, createReleases, type Release, type Releases } from '../gates/target.ts';
+import { type BundleClaim, createReleases, type Release } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ControllerWatch, runController, watchOf } from '../kube/controller.ts';
 import { isAlreadyExists } from '../kube/error.ts';
-import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
+import { createEventRecorder } from '../kube/events.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { type Digest, isDigest } from '../oci/digest.ts';
+import { isDigest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { knownBundles } from '../release/content.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { type AvailableUpdates, availableUpdates } from './available.ts';
 import { Background } from './background.ts';
-import { describeSigns, firstRelease, signsOf } from './first.ts';
+import { install } from './install.ts';
 import { readObstacles } from './obstacles.ts';
 import { type ApplyNotes, advanceUpdate, freshNotes, keepApplied, type Progress } from './progress.ts';
 import { acceptedRisksText } from './refusal.ts';
 import { judgeRequest, type RequestContext, type RequestOutcome } from './request.ts';
-import { begunStatus, seenStatus, unacceptedStatus } from './status.ts';
+import { begunStatus, seenStatus } from './status.ts';
+import { tellChanges } from './telling.ts';
 import { WaitTimes } from './wait.ts';
 
 export interface UpdateOptions {
@@ -149,7 +150,7 @@ function createUpdater(options: UpdateOptions): Updater {
     });
     if (progress.completed) faultPoint('update-before-completed');
     await write(clusterVersion, status);
-    report(events, client, clusterVersion, status);
+    tellChanges(events, client, clusterVersion, status);
     if (!progress.completed) return { requeueAfterMs: applyingPollMs };
     if (request.state === 'refused')
       return { requeueAfterMs: request.pending ? waitingPollMs : refusedPollMs };
@@ -251,92 +252,5 @@ async function readClaims(client: KubeClient): Promise<{ claims: readonly Bundle
     return { claims: await knownBundles(client) };
   } catch (error) {
     return { claims: [], failure: `the releases at hand cannot be read: ${messageOf(error)}` };
-  }
-}
-
-/**
- * Begins the release of a cluster that has no history: the one that it is installed with, or, where only the record
- * was lost, the one that runs. Its signature is the only gate: nothing changes by it but what is new or was mended.
- */
-async function install(
-  { client, clock, initialRelease = '', logger }: UpdateOptions,
-  releases: Releases,
-  claims: readonly BundleClaim[],
-  clusterVersion: ClusterVersion,
-): Promise<ClusterVersion> {
-  const { kinds } = client;
-  const digest = digestPart(initialRelease);
-  if (!isDigest(digest)) return clusterVersion;
-  const refuse = async (reason: string, message: string): Promise<ClusterVersion> => {
-    const status = unacceptedStatus(clusterVersion, initialRelease, { reason, message }, clock.now());
-    if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
-    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
-  };
-  const signs = signsOf(
-    (await client.list(kinds.ClusterOperator)).items,
-    (await client.list(kinds.NodeUpdate)).items,
-  );
-  try {
-    const release = firstRelease(await atHand(releases, claims, digest), signs);
-    if (release === undefined) {
-      return await refuse(
-        'RetrievePayload',
-        `the history of this cluster is gone, and no release at hand is the one that runs: ${describeSigns(signs)}. Attach media of the release that runs, or restore the ClusterVersion`,
-      );
-    }
-    const status = begunStatus(clusterVersion, release, undefined, clock.now());
-    logger.info({ version: release.version, digest: release.digest }, 'first release accepted');
-    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
-  } catch (error) {
-    if (!isSluiceError(error)) throw error;
-    return await refuse('RetrievePayload', messageOf(error));
-  }
-}
-
-/** Verified releases that may be the running one, the initial first. Errors: those of the initial, where it is alone. */
-async function atHand(
-  releases: Releases,
-  claims: readonly BundleClaim[],
-  initial: Digest,
-): Promise<Release[]> {
-  const payloads = new Set([initial, ...claims.map((claim) => claim.payload)]);
-  const found: Release[] = [];
-  let failure: unknown;
-  for (const payload of payloads) {
-    try {
-      found.push(await releases.byPayload(payload, claims));
-    } catch (error) {
-      if (!isSluiceError(error)) throw error;
-      failure ??= error;
-    }
-  }
-  if (found.length === 0 && failure !== undefined) throw failure;
-  return found;
-}
-
-/** Tells once, as an event, what has changed for a person: a refusal, the end of an update. */
-function report(
-  events: EventRecorder,
-  client: KubeClient,
-  before: ClusterVersion,
-  status: ClusterVersionStatus,
-): void {
-  const { ClusterVersion: kind } = client.kinds;
-  const conditionOf = (of: ClusterVersionStatus | undefined) =>
-    of?.conditions?.find((condition) => condition.type === 'ReleaseAccepted');
-  const now = conditionOf(status);
-  if (now?.status === 'False' && now.message !== conditionOf(before.status)?.message) {
-    events.record({
-      kind,
-      object: before,
-      type: 'Warning',
-      reason: 'PreconditionBlock',
-      message: now.message ?? '',
-    });
-  }
-  const wasDone = before.status?.history?.[0]?.state === 'Completed';
-  if (!wasDone && status.history?.[0]?.state === 'Completed') {
-    const message = `Done applying ${status.desired.version}`;
-    events.record({ kind, object: before, type: 'Normal', reason: 'UpdateCompleted', message });
   }
 }

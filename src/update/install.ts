@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ClusterVersion } from '../api/resources.ts';
+import { isSluiceError, messageOf } from '../errors/error.ts';
+import { digestPart } from '../gates/gather.ts';
+import type { BundleClaim, Release, Releases } from '../gates/target.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../observe/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { type Digest, isDigest } from '../oci/digest.ts';
+import { describeSigns, firstRelease, signsOf } from './first.ts';
+import { begunStatus, unacceptedStatus } from './status.ts';
+
+export interface InstallOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The payload, by digest, that a cluster without a history is installed with. */
+  readonly initialRelease?: string;
+}
+
+/**
+ * Begins the release of a cluster that has no history: the one that it is installed with, or, where only the record
+ * was lost, the one that runs. Its signature is the only gate: nothing changes by it but what is new or was mended.
+ */
+export async function install(
+  { client, clock, initialRelease = '', logger }: InstallOptions,
+  releases: Releases,
+  claims: readonly BundleClaim[],
+  clusterVersion: ClusterVersion,
+): Promise<ClusterVersion> {
+  const { kinds } = client;
+  const digest = digestPart(initialRelease);
+  if (!isDigest(digest)) return clusterVersion;
+  const refuse = async (reason: string, message: string): Promise<ClusterVersion> => {
+    const status = unacceptedStatus(clusterVersion, initialRelease, { reason, message }, clock.now());
+    if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
+    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+  };
+  const signs = signsOf(
+    (await client.list(kinds.ClusterOperator)).items,
+    (await client.list(kinds.NodeUpdate)).items,
+  );
+  try {
+    const release = firstRelease(await atHand(releases, claims, digest), signs);
+    if (release === undefined) {
+      return await refuse(
+        'RetrievePayload',
+        `the history of this cluster is gone, and no release at hand is the one that runs: ${describeSigns(signs)}. Attach media of the release that runs, or restore the ClusterVersion`,
+      );
+    }
+    const status = begunStatus(clusterVersion, release, undefined, clock.now());
+    logger.info({ version: release.version, digest: release.digest }, 'first release accepted');
+    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    return await refuse('RetrievePayload', messageOf(error));
+  }
+}
+
+/** Verified releases that may be the running one, the initial first. Errors: those of the initial, where it is alone. */
+async function atHand(
+  releases: Releases,
+  claims: readonly BundleClaim[],
+  initial: Digest,
+): Promise<Release[]> {
+  const payloads = new Set([initial, ...claims.map((claim) => claim.payload)]);
+  const found: Release[] = [];
+  let failure: unknown;
+  for (const payload of payloads) {
+    try {
+      found.push(await releases.byPayload(payload, claims));
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      failure ??= error;
+    }
+  }
+  if (found.length === 0 && failure !== undefined) throw failure;
+  return found;
+}
