@@ -16,7 +16,7 @@ import { after, before, test } from 'node:test';
 import { isSluiceError } from '../src/errors/error.ts';
 import type { Digest } from '../src/oci/digest.ts';
 import { mountsBelow } from '../src/workload/mounts.ts';
-import { openRunner, type RunnerProbe } from '../src/workload/probe.ts';
+import { notIsolatedBy, openRunner, type RunnerProbe } from '../src/workload/probe.ts';
 import type { ContainerSpec, Runner, RunnerContainer } from '../src/workload/runner.ts';
 import { busyboxFiles, type ImageRegistry, startImageRegistry } from './image-registry.ts';
 import { needs } from './tier.ts';
@@ -100,6 +100,11 @@ export function runnerSuite(probe: (dir: string) => Promise<RunnerProbe>): void 
     const said = log.replaceAll(/^\S+ (stdout|stderr) [FP] /gm, '');
     return { id, container, log, said };
   }
+
+  test('what containers share with the host is known, before and after the runner is opened', () => {
+    assert.deepEqual(runner.notIsolated, notIsolatedBy(found));
+    assert.ok(runner.notIsolated.some((each) => each.startsWith('network:')));
+  });
 
   test('pulls an image by digest with the password, and tells its configuration', async () => {
     assert.equal(await runner.image(image), undefined);

@@ -13,7 +13,7 @@ import { waitFor } from '../kube/wait.ts';
 import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
-import { endContainers, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { endContainers, notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { configureNode, ensureInstalled } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
 import { claimNetwork, freePort, type Network } from './network.ts';
@@ -132,7 +132,7 @@ async function start(
     lockUrl,
     workload: {
       runner: 'none' in workload ? 'none' : workload.runner,
-      notIsolated: 'missing' in workload ? workload.missing : [],
+      notIsolated: notIsolatedBy(workload),
     },
     nodes: nodes.map(({ name, address, dir }) => ({
       name,
@@ -245,8 +245,8 @@ async function chooseWorkload(options: UpOptions, nodes: readonly NodePlan[]): P
     options.workload === 'auto' ? undefined : options.workload,
   );
   if ('none' in probe) throw new SluiceError('CannotIsolate', `no container can run here: ${probe.none}`);
-  if (probe.runner === 'podman') options.say('containers: podman');
-  else options.say(`containers: sandbox (${probe.reason}); not isolated: ${probe.missing.join(', ')}`);
+  const runner = probe.runner === 'podman' ? 'podman' : `sandbox (${probe.reason})`;
+  options.say(`containers: ${runner}; not isolated: ${notIsolatedBy(probe).join(', ')}`);
   return probe;
 }
 

@@ -43,6 +43,12 @@ interface InspectState {
   FinishedAt: string;
 }
 
+/** What `runArguments` shares with the host, in words for people. */
+export const podmanNotIsolated: readonly string[] = [
+  'network: containers use the network of the host',
+  'files: no SELinux label of its own for each container',
+];
+
 /** Runs containers with podman. Its files, locks, containers and images are its own, all below `dir`. */
 export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise<Runner> {
   const podman = await openPodman(dir, flags);
@@ -94,7 +100,7 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
 
   const runner: Runner = {
     name: 'podman',
-    notIsolated: ['network: containers use the network of the host'],
+    notIsolated: podmanNotIsolated,
     image,
     async pull(location, trust, signal) {
       const key = createHash('sha256').update(location.host).digest('hex').slice(0, 16);

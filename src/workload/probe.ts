@@ -5,7 +5,7 @@ import { readJson, writeJson } from '../durable/file.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { run, runOrThrow } from '../process/run.ts';
 import { openPodman, type Podman, type PodmanFlags, podmanSays } from './podman.ts';
-import { openPodmanRunner } from './podman-runner.ts';
+import { openPodmanRunner, podmanNotIsolated } from './podman-runner.ts';
 import type { Runner, RunnerName } from './runner.ts';
 import { openSandboxRunner } from './sandbox.ts';
 import { confine, notIsolated, type SandboxMode, type SandboxTools, uidLast } from './sandbox-launch.ts';
@@ -18,8 +18,6 @@ export type RunnerProbe =
       readonly mode: SandboxMode;
       readonly tools: SandboxTools;
       readonly openFilesMax: number;
-      /** What is not isolated, in words for people. */
-      readonly missing: readonly string[];
       /** Why it is not podman. */
       readonly reason: string;
     }
@@ -49,6 +47,12 @@ export async function probeRunner(dir: string, only?: RunnerName): Promise<Runne
   const probe = await probeNow(dir, only);
   if (!('none' in probe)) await writeJson(join(dir, rememberedName), { of, only, probe });
   return probe;
+}
+
+/** What containers of the runner that was found share with the host, in words for people. */
+export function notIsolatedBy(probe: RunnerProbe): readonly string[] {
+  if ('none' in probe) return [];
+  return probe.runner === 'podman' ? podmanNotIsolated : notIsolated(probe.mode);
 }
 
 /** Opens the runner that was found. Errors: CannotIsolate where there is none. */
@@ -90,7 +94,7 @@ async function probeNow(dir: string, only: RunnerName | undefined): Promise<Runn
   if (only === 'podman') return { none: `podman cannot run a container: ${podman.reason}` };
   const sandbox = await probeSandbox(dir);
   if (typeof sandbox === 'string') return { none: `${podman.reason}; no sandbox either: ${sandbox}` };
-  return { runner: 'sandbox', ...sandbox, missing: notIsolated(sandbox.mode), reason: podman.reason };
+  return { runner: 'sandbox', ...sandbox, reason: podman.reason };
 }
 
 async function hostNow(): Promise<string> {
