@@ -101,6 +101,12 @@ test('what this node does not do is named', () => {
   assert.match(unsupported(pod({ hostPID: true })) ?? '', /hostPID/);
   const privileged = pod({ containers: [{ name: 'm', securityContext: { privileged: true } }] });
   assert.match(unsupported(privileged) ?? '', /privileged/);
+  const adding = (add: string[]) =>
+    unsupported(pod({ containers: [{ name: 'm', securityContext: { capabilities: { add } } }] }));
+  assert.equal(adding(['NET_BIND_SERVICE', 'CHOWN']), undefined);
+  for (const name of ['SYS_ADMIN', 'ALL', 'NET_RAW', 'CAP_SYS_ADMIN', 'sys_admin']) {
+    assert.match(adding(['CHOWN', name]) ?? '', new RegExp(`the capability ${name} is not allowed`));
+  }
   assert.equal(unsupported(pod({ volumes: [{ name: 'e', emptyDir: {} }] })), undefined);
 });
 

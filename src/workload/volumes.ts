@@ -23,6 +23,26 @@ const modeDefault = 0o644;
 export const serviceAccountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 export const serviceAccountVolume = 'kube-api-access';
 
+/**
+ * Capabilities that a container may add (kubernetes.io, Pod Security Standards, Baseline). With others it would be as
+ * good as privileged: no second wall stands around containers here.
+ */
+const capabilitiesAllowed = [
+  'AUDIT_WRITE',
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'MKNOD',
+  'NET_BIND_SERVICE',
+  'SETFCAP',
+  'SETGID',
+  'SETPCAP',
+  'SETUID',
+  'SYS_CHROOT',
+];
+
 /** What a kubelet of this kind does not do; undefined where the Pod asks for nothing of it. */
 export function unsupported(pod: Pod): string | undefined {
   for (const volume of pod.spec.volumes ?? []) {
@@ -38,6 +58,11 @@ export function unsupported(pod: Pod): string | undefined {
     const more = container as typeof container & { restartPolicy?: string; volumeDevices?: unknown[] };
     if (container.securityContext?.privileged === true) {
       return `container ${container.name}: privileged containers are not allowed on this node`;
+    }
+    const added = container.securityContext?.capabilities?.add ?? [];
+    const foreign = added.find((each) => !capabilitiesAllowed.includes(each));
+    if (foreign !== undefined) {
+      return `container ${container.name}: the capability ${foreign} is not allowed on this node`;
     }
     if (more.restartPolicy === 'Always')
       return `container ${container.name}: sidecar init containers are not in scope`;
