@@ -3,6 +3,9 @@ import type { TLSSocket } from 'node:tls';
 import { type RunningServer, serve } from '../http/server.ts';
 import { type LogOptions, readLog } from './logs.ts';
 
+/** Common name of the API server's certificate, which is its client certificate too. */
+const apiServerName = 'kube-apiserver';
+
 /** One start of a container whose log is asked for. */
 export interface LogPlace {
   readonly path: string;
@@ -20,8 +23,7 @@ export interface LogServerOptions {
 }
 
 /**
- * Serves `/containerLogs/<namespace>/<pod>/<container>` as a kubelet does, to holders of a client certificate of
- * the cluster's authority that is none of a node.
+ * Serves `/containerLogs/<namespace>/<pod>/<container>` as a kubelet does, to the API server and nobody else.
  */
 export async function serveLogs(options: LogServerOptions): Promise<RunningServer> {
   return await serve({
@@ -39,12 +41,9 @@ async function answer(
 ): Promise<void> {
   const socket = request.socket as TLSSocket;
   if (!socket.authorized) return refuse(response, 401, 'Unauthorized');
-  const { subject } = socket.getPeerCertificate();
-  const groups = subject?.O;
-  // A node has no business with the logs of another one's Pods.
-  if (groups === 'system:nodes' || (Array.isArray(groups) && groups.includes('system:nodes'))) {
-    return refuse(response, 403, 'Forbidden');
-  }
+  // Others read logs through the API server, which knows who may.
+  const { CN } = socket.getPeerCertificate().subject ?? {};
+  if (CN !== apiServerName) return refuse(response, 403, 'Forbidden');
   const url = new URL(request.url ?? '/', 'https://kubelet');
   if (url.pathname === '/healthz') {
     response.end('ok');
