@@ -1,11 +1,13 @@
 import { type FSWatcher, watch } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 /** Milliseconds between looks at files: events alone miss swapped links and directories that come later. */
 const pollMsDefault = 2_000;
 /** Milliseconds after an event before looking, so that a pair of files that is renamed into place is seen whole. */
 const settleMs = 50;
+/** Files of a directory that are looked at. */
+const filesMax = 1_000;
 
 /**
  * Calls `onChange` when one of the files (or directories) has become another one, appeared or vanished: by
@@ -52,7 +54,20 @@ export function watchFiles(
   lookSoon();
 }
 
+/** Of a directory also what its files are, since one that is overwritten in place leaves its directory as it was. */
 async function fingerprint(path: string): Promise<string> {
   const facts = await stat(path, { bigint: true }).catch(() => undefined);
-  return facts === undefined ? '-' : `${facts.dev}:${facts.ino}:${facts.size}:${facts.mtimeNs}`;
+  if (facts === undefined) return '-';
+  const own = `${facts.dev}:${facts.ino}:${facts.size}:${facts.mtimeNs}:${facts.ctimeNs}`;
+  if (!facts.isDirectory()) return own;
+  const names = await readdir(path).catch(() => []);
+  const files = names
+    .toSorted()
+    .slice(0, filesMax)
+    .map(async (name) => {
+      const inner = await stat(join(path, name), { bigint: true }).catch(() => undefined);
+      if (inner === undefined) return `${name} -`;
+      return `${name} ${inner.dev}:${inner.ino}:${inner.size}:${inner.mtimeNs}:${inner.ctimeNs}`;
+    });
+  return [own, ...(await Promise.all(files))].join('\n');
 }
