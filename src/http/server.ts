@@ -1,7 +1,8 @@
 import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { SluiceError } from '../errors/error.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
+import { createLogger, type Logger } from '../observe/log.ts';
 
 export interface TlsMaterial {
   /** PEM, the leaf first. */
@@ -22,7 +23,20 @@ export interface ServeOptions {
   readonly tls?: TlsMaterial;
   /** Milliseconds within which the head of a request must have arrived. Default 20 000. */
   readonly headersTimeoutMs?: number;
+  /** Milliseconds within which a whole request must have arrived; 0 where uploads may last. Default 60 000. */
+  readonly requestTimeoutMs?: number;
+  /** Connections that stand at once; more are closed as they come. Default 4096. */
+  readonly connectionsMax?: number;
+  /** Told of handlers that throw. Default: standard error. */
+  readonly logger?: Logger;
 }
+
+const headersTimeoutMsDefault = 20_000;
+const requestTimeoutMsDefault = 60_000;
+/** A watch holds one for hours; a node and each of its controllers have some twenty. */
+const connectionsMaxDefault = 4096;
+/** Milliseconds between looks for requests that are late. */
+const lateCheckMs = 5_000;
 
 export interface RunningServer {
   readonly address: string;
@@ -33,23 +47,34 @@ export interface RunningServer {
   close(graceMs?: number): Promise<void>;
 }
 
-/** Starts a server. A handler that throws answers 500 and the server goes on. */
+/**
+ * Starts a server. A handler that throws answers 500 and the server goes on; what it threw is logged, not sent, since
+ * it may tell a stranger of files and addresses.
+ */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const logger = options.logger ?? createLogger('http');
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     Promise.resolve()
       .then(() => options.handler(request, response))
       .catch((error: unknown) => {
+        const { method, url = '' } = request;
+        const stack = error instanceof Error ? error.stack : undefined;
+        const path = url.split('?')[0];
+        logger.error({ method, path, error: messageOf(error), stack }, 'a request failed');
         if (!response.headersSent) {
           response.writeHead(500, { 'content-type': 'text/plain' });
-          response.end(`internal error: ${(error as Error).message}\n`);
+          response.end('internal error\n');
         } else {
           response.destroy();
         }
       });
   };
+  const requestTimeout = options.requestTimeoutMs ?? requestTimeoutMsDefault;
+  const headersTimeout = options.headersTimeoutMs ?? headersTimeoutMsDefault;
   const limits = {
-    headersTimeout: options.headersTimeoutMs ?? 20_000,
-    requestTimeout: 0, // Uploads and watches last; what stalls is cut by the handler that knows what moves.
+    headersTimeout: requestTimeout === 0 ? headersTimeout : Math.min(headersTimeout, requestTimeout),
+    requestTimeout, // Until a request is in; its answer, a watch for one, may last.
+    connectionsCheckingInterval: lateCheckMs,
     keepAliveTimeout: 15_000,
     maxHeaderSize: 32 * 1024,
   };
@@ -57,6 +82,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     options.tls === undefined
       ? createPlainServer(limits, listener)
       : createTlsServer({ ...limits, ...secureOptions(options.tls) }, listener);
+  server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     socket.setNoDelay(true);

@@ -90,6 +90,8 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
       ...(options.writable === true ? { push: createPush(await openStore(options.storePath)) } : {}),
     }),
     ...(material === undefined ? {} : { tls: material }),
+    ...(options.writable === true ? { requestTimeoutMs: 0 } : {}), // A layer of gigabytes may come slowly.
+    logger,
   }).catch((error: unknown) => {
     stop.abort(); // Watched files would keep the process that cannot serve.
     throw error;
