@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +40,25 @@ const code = (wanted: string) => (error: unknown) => isSluiceError(error) && err
 
 test('only its owner may open the socket', async () => {
   assert.equal((await stat(socket.path)).mode & 0o777, 0o600);
+});
+
+test('what others make while the socket is opened has the rights that they give it', async () => {
+  const place = join(dir, 'other');
+  let done = false;
+  const opening = serveNodeSocket(nodeSocketPath(place), {}, silentLogger).finally(() => {
+    done = true;
+  });
+  for (let at = 0; !done; at += 1) {
+    const made = join(dir, `made-${at}`);
+    mkdirSync(made, { mode: 0o755 });
+    assert.equal(statSync(made).mode & 0o777, 0o755 & ~process.umask());
+    assert.notEqual(process.umask(), 0o177);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const opened = await opening;
+  assert.deepEqual(readdirSync(place), ['node.sock']);
+  await opened.close();
+  assert.deepEqual(readdirSync(place), []);
 });
 
 test('answers and errors travel whole, with what to do next', async () => {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   type ErrorCode,
   errorTable,
@@ -26,8 +26,8 @@ export interface NodeSocket {
 
 /** Bytes of a request or an answer. */
 const bodyBytesMax = 1024 * 1024;
-/** A Unix socket's path ends in a field of 108 bytes (unix(7)). */
-const pathBytesMax = 107;
+/** A Unix socket's path ends in a field of 108 bytes (unix(7)), and where it is made needs one byte more. */
+const pathBytesMax = 106;
 /** Attaching reads and verifies media, which may be slow ones. */
 const answerTimeoutMs = 300_000;
 
@@ -56,25 +56,28 @@ export async function serveNodeSocket(path: string, routes: NodeRoutes, logger: 
       next: 'End it, or choose another directory.',
     });
   }
-  rmSync(path, { force: true }); // Left by a process that was killed.
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (incoming, response) => {
     void answer(routes, incoming, response, logger);
   });
-  // The socket is created within listen(): with this mask nobody else can open it even for a moment.
-  const before = process.umask(0o177);
+  // Made where nobody else can reach it, so that it is closed to others from its first moment on. The mask of the
+  // process would do that too, but to every file that is made meanwhile.
+  const closed = await mkdtemp(join(dirname(path), '.'));
+  const hidden = join(closed, 's');
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(path, resolve);
+      server.listen(hidden, resolve);
     });
+    await chmod(hidden, 0o600);
+    await rename(hidden, path); // Over what a process that was killed has left.
   } finally {
-    process.umask(before);
+    await rm(closed, { recursive: true, force: true });
   }
-  await chmod(path, 0o600);
   return {
     path,
     close: () =>
       new Promise((resolve) => {
+        rmSync(path, { force: true });
         server.close(() => resolve());
         server.closeAllConnections();
       }),
