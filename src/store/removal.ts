@@ -53,7 +53,10 @@ export async function dropEntries(
     }
   }
   for (const parent of new Set(entries.map(([directory]) => directory))) {
-    await fsyncDirectory(join(root, parent)).catch(() => {});
+    // Gone with all that was in it is flushed by whoever took it away; a disk that refuses is told.
+    await fsyncDirectory(join(root, parent)).catch((error: unknown) => {
+      if (systemCode(error) !== 'ENOENT') throw error;
+    });
   }
   for (const grave of graves) await rm(grave, { recursive: true, force: true });
   return graves.length;
