@@ -72,6 +72,8 @@ export interface AgentOptions {
 
 /** Between two questions to a lock server whose slots are taken: the first, and the longest. */
 const lockRetryMs = { first: 2_000, most: 10_000 };
+/** A reboot that is on its way ends this process within it; else it is shown as ordered. Milliseconds. */
+const rebootLookMs = 2_000;
 /** After something that failed: the first wait, doubled up to the longest. */
 const setbackMs = { first: 5_000, most: 600_000 };
 
@@ -300,7 +302,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     metrics.count('finalizeAttempts');
     try {
       await driver.finalize(step.digest);
-      return lookAgainMs;
+      return rebootLookMs;
     } catch (error) {
       // Refused, not failed: nothing was booted. The slot goes back; the next look decides anew (case B20).
       metrics.count('finalizeFailures');
@@ -347,7 +349,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     const desired = options.desired();
     if (desired === undefined) return lookAgainMs;
     const { confirmed } = memory.now;
-    if (confirmed !== undefined && desired.digest !== confirmed)
+    if (confirmed !== undefined && desired.digest !== undefined && desired.digest !== confirmed)
       await memory.remember({ confirmed: undefined });
     const facts = await look(config, desired);
     metrics.looked(clock.now());

@@ -10,7 +10,8 @@ import type { OsDriver } from './driver.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface UpdateSource {
-  desired(): Desired;
+  /** Undefined before it is known what is staged. */
+  desired(): Desired | undefined;
   /** Why the booted release leads nowhere any more, where the graph says so. */
   deadend(): string | undefined;
   /** Unix milliseconds of the last answer; 0 before the first. */
@@ -36,7 +37,7 @@ export function createUpdateSource(options: {
   readonly signal: AbortSignal;
 }): UpdateSource {
   const { clock, logger, metrics, signal } = options;
-  let answer: GraphAnswer = {};
+  let answer: GraphAnswer | undefined;
   let checkedAt = 0;
 
   async function check(config: FinalizeConfig): Promise<void> {
@@ -59,7 +60,7 @@ export function createUpdateSource(options: {
       config.allowDowngrade,
     );
     checkedAt = clock.now();
-    const news = found.update?.digest !== answer.update?.digest;
+    const news = found.update?.digest !== answer?.update?.digest;
     answer = found;
     if (found.deadend !== undefined)
       logger.warn({ reason: found.deadend }, 'the booted release is a dead end');
@@ -69,12 +70,22 @@ export function createUpdateSource(options: {
     }
   }
 
+  /** Until the graph answers, which may be down, what has been staged stays wanted. */
+  async function recall(): Promise<void> {
+    const { staged } = await options.driver.status();
+    answer = staged === undefined ? {} : { update: { ...staged, version: staged.version ?? '' } };
+    options.changed();
+  }
+
   return {
-    desired: () =>
-      answer.update === undefined ? {} : { image: answer.update.image, digest: answer.update.digest },
-    deadend: () => answer.deadend,
+    desired() {
+      if (answer === undefined) return undefined;
+      return answer.update === undefined ? {} : { image: answer.update.image, digest: answer.update.digest };
+    },
+    deadend: () => answer?.deadend,
     checkedAt: () => checkedAt,
     async run() {
+      await recall().catch((error) => logger.warn({ error: messageOf(error) }, 'the system cannot be asked'));
       while (!signal.aborted) {
         const config = options.config();
         if (config !== undefined && asks(config)) {
@@ -82,7 +93,7 @@ export function createUpdateSource(options: {
             metrics.count('updateCheckErrors');
             logger.warn({ error: messageOf(error) }, 'the update graph could not be asked');
           });
-        } else if (answer.update !== undefined) {
+        } else if (answer?.update !== undefined) {
           answer = {};
           options.changed();
         }

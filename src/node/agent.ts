@@ -98,7 +98,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     lockClient: createFleetLockClient(http, metrics),
     ...(bus === undefined ? {} : { host: createHost(bus, clock) }),
     clockEvidence,
-    desired: options.desired ?? (() => source?.desired() ?? {}),
+    desired: options.desired ?? (() => source?.desired()),
     async report(report) {
       last = report;
       service.changed(report);

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
@@ -35,6 +35,17 @@ export function systemdBase(): string {
   return base;
 }
 
+/** Every systemd inside takes some of root's inotify instances, of which a kernel allows 128 unless it is told. */
+const inotifyInstances = '/proc/sys/fs/inotify/max_user_instances';
+const inotifyInstancesMin = 1024;
+
+/** Raised for this boot of the machine, never lowered. */
+function raiseInotifyLimit(): void {
+  if (Number(readFileSync(inotifyInstances, 'utf8')) < inotifyInstancesMin) {
+    writeFileSync(inotifyInstances, String(inotifyInstancesMin));
+  }
+}
+
 /** Why hosts cannot be booted here; undefined where they can. Asks by running a container. */
 export function systemdMissing(): string | undefined {
   if (process.getuid?.() !== 0) return 'not root';
@@ -50,7 +61,9 @@ export function systemdMissing(): string | undefined {
   } catch (error) {
     return `the base system cannot be made: ${(error as Error).message}`;
   }
-  const flags = ['-q', '--register=no', '--keep-unit', '--volatile=overlay', '-D', base];
+  raiseInotifyLimit();
+  const machine = `probe-${process.pid}`;
+  const flags = ['-q', '-M', machine, '--register=no', '--keep-unit', '--volatile=overlay', '-D', base];
   const probe = spawnSync('systemd-nspawn', [...flags, '/bin/true'], { encoding: 'utf8', timeout: 60_000 });
   return probe.status === 0
     ? undefined

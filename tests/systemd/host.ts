@@ -91,6 +91,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
     }
     machine.once('exit', (code) => {
       if (code === rebootCode && !closing) power();
+      else console += ` systemd-nspawn ended with ${code}`;
     });
   };
   const enter = () => {
