@@ -1,36 +1,61 @@
+import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { errorTable, messageOf, SluiceError } from '../src/errors/error.ts';
+import { errorTable, messageOf, SluiceError, systemCode } from '../src/errors/error.ts';
 import { upLayout } from '../src/up/layout.ts';
+import { runningState } from '../src/up/state.ts';
 import { stopRunning } from '../src/up/stop.ts';
 import { createTeller, root } from './stage.ts';
 import { runDemo, type Summary } from './story.ts';
 
 const directory = join(root, '.quickstart');
+/** There where a cluster was left running on purpose. */
+const keepMark = join(directory, 'keep');
+
+const runners = ['auto', 'podman', 'sandbox'];
+
+/** The words of the command line. Errors: Usage. */
+function readWords() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        keep: { type: 'boolean', default: false },
+        stop: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        runner: { type: 'string', default: 'auto' },
+      },
+    });
+    if (!runners.includes(values.runner)) throw new Error(`--runner is one of ${runners.join(', ')}`);
+    return values;
+  } catch (error) {
+    throw new SluiceError('Usage', messageOf(error), { next: 'See ./quickstart --help' });
+  }
+}
 
 /** Runs the demo, cleans up whatever happens, prints the summary. Returns the exit code. */
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      keep: { type: 'boolean', default: false },
-      stop: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      runner: { type: 'string', default: 'auto' },
-    },
-  });
+  const values = readWords();
   const teller = createTeller(values.json);
   const layout = upLayout(join(directory, 'cluster'));
+  const started = createStarted();
   const cleanUp = async () => {
+    await started.end();
     await stopRunning(layout);
-    await rm(directory, { recursive: true, force: true });
+    // A process that has just ended may still have had a file under its hands.
+    await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
   };
   if (values.stop) {
     const ran = existsSync(directory);
     await cleanUp();
     teller.say(ran ? 'stopped, and .quickstart removed' : 'nothing was left running');
     return 0;
+  }
+  if (existsSync(keepMark) && (await runningState(layout)) !== undefined) {
+    throw new SluiceError('Conflict', 'a cluster that was kept is still running', {
+      next: `Look around in it (export KUBECONFIG=${layout.kubeconfig}), or end it first: ./quickstart --stop`,
+    });
   }
   const interrupt = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupt.abort());
@@ -46,6 +71,7 @@ async function main(): Promise<number> {
       runner: values.runner,
       keep: values.keep,
       signal: interrupt.signal,
+      onStarted: started.note,
       tell: (facts) => {
         summary = { ...summary, ...facts };
       },
@@ -55,7 +81,8 @@ async function main(): Promise<number> {
   }
   const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
   if (failure === undefined) {
-    if (!values.keep) await cleanUp();
+    if (values.keep) await writeFile(keepMark, '');
+    else await cleanUp();
     if (values.json) process.stdout.write(`${JSON.stringify({ ...summary, seconds })}\n`);
     return 0;
   }
@@ -64,15 +91,54 @@ async function main(): Promise<number> {
   async function fail(error: unknown, facts: object): Promise<number> {
     const interrupted = interrupt.signal.aborted;
     if (interrupted) await cleanUp();
-    else await stopRunning(layout).catch(() => {});
-    const message = interrupted ? 'interrupted' : messageOf(error);
+    else {
+      await started.end();
+      await stopRunning(layout).catch(() => {});
+    }
+    const known = explained(error);
+    const message = interrupted ? 'interrupted' : known.message;
     teller.stream.write(`\nerror: ${message}\n`);
-    if (error instanceof SluiceError && !interrupted) teller.stream.write(`  next: ${error.next}\n`);
-    if (!interrupted) teller.stream.write('  what the processes said: .quickstart/cluster/logs/\n');
+    if (!interrupted) {
+      teller.stream.write(`  next: ${known.next}\n`);
+      if (existsSync(join(layout.dir, 'logs'))) {
+        teller.stream.write(
+          '  what the processes said: .quickstart/cluster/logs/ (./quickstart --stop removes it)\n',
+        );
+      }
+    }
     if (values.json) process.stdout.write(`${JSON.stringify({ ...facts, error: message })}\n`);
-    if (interrupted) return 130;
-    return error instanceof SluiceError ? errorTable[error.code].exit : 1;
+    return interrupted ? 130 : errorTable[known.code].exit;
   }
 }
 
-process.exitCode = await main();
+/** Anything thrown as an error with a next step. */
+function explained(error: unknown): SluiceError {
+  if (error instanceof SluiceError) return error;
+  const isDenied = systemCode(error) === 'EACCES' || systemCode(error) === 'EPERM';
+  const next = 'Run it as root, or as the user whose clone this is.';
+  return new SluiceError(isDenied ? 'Forbidden' : 'Internal', messageOf(error), isDenied ? { next } : {});
+}
+
+/** The cluster's process from its start on, before it has said anything of itself. */
+function createStarted(): { note(child: ChildProcess): void; end(): Promise<void> } {
+  let process: ChildProcess | undefined;
+  return {
+    note(child) {
+      process = child;
+    },
+    async end() {
+      if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
+      const gone = new Promise((resolve) => process?.once('exit', resolve));
+      process.kill('SIGTERM');
+      await gone;
+    },
+  };
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const known = explained(error);
+  process.stderr.write(`error: ${known.message}\n  next: ${known.next}\n`);
+  process.exitCode = errorTable[known.code].exit;
+}

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../src/api/names.ts';
@@ -43,6 +43,8 @@ export interface DemoOptions {
   readonly runner: string;
   readonly keep: boolean;
   readonly signal: AbortSignal;
+  /** Told of the cluster's process as soon as it is there. */
+  readonly onStarted: (child: ChildProcess) => void;
   /** Facts of the summary as they become known, so that a failure still tells how far it came. */
   readonly tell: (facts: Partial<Summary>) => void;
 }
@@ -145,6 +147,7 @@ async function startCluster(demo: Demo): Promise<UpState> {
   const log = await open(join(demo.directory, 'up.log'), 'a');
   // A session of its own: it must outlive this process where it is kept, and Ctrl-C is for us to pass on.
   const child = spawn(join(root, 'sluice'), words, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  demo.onStarted(child);
   let ended = false;
   child.once('exit', () => {
     ended = true;

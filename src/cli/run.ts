@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { errorTable, messageOf, SluiceError } from '../errors/error.ts';
+import { type ErrorCode, errorTable, messageOf, SluiceError, systemCode } from '../errors/error.ts';
 import type { CommandEntry } from './commands.ts';
 
 /**
@@ -30,6 +30,16 @@ export async function runCommand(
   }
 }
 
+/** What the operating system refuses is no defect of ours, and has a remedy of its own. */
+const systemErrors: Readonly<Record<string, { code: ErrorCode; next: string }>> = {
+  EACCES: { code: 'Forbidden', next: 'Run it as a user who may, for instance as root.' },
+  EPERM: { code: 'Forbidden', next: 'Run it as a user who may, for instance as root.' },
+  ENOENT: { code: 'NotFound', next: 'Check the path.' },
+  ENOTDIR: { code: 'NotFound', next: 'Check the path: a part of it is not a directory.' },
+  EISDIR: { code: 'InputInvalid', next: 'Give a file, not a directory.' },
+  ENOSPC: { code: 'DiskFull', next: 'Free space on that disk, then run it again.' },
+};
+
 type CommandLike = import('commander').Command;
 
 function forEachCommand(command: CommandLike, visit: (command: CommandLike) => void): void {
@@ -47,6 +57,11 @@ function report(error: unknown): number {
     process.stderr.write(`error: ${error.message}\n${error.next === '' ? '' : `  next: ${error.next}\n`}`);
     if (process.env.SLUICE_LOG === 'debug') process.stderr.write(`${error.stack}\n`);
     return errorTable[error.code].exit;
+  }
+  const system = systemErrors[systemCode(error) ?? ''];
+  if (system !== undefined) {
+    process.stderr.write(`error: ${messageOf(error)}\n  next: ${system.next}\n`);
+    return errorTable[system.code].exit;
   }
   const detail =
     process.env.SLUICE_LOG === 'debug' && error instanceof Error ? error.stack : messageOf(error);
