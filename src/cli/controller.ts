@@ -34,13 +34,10 @@ export function command(): Command {
     .action(start);
 }
 
-/** Milliseconds that the process has for ending by itself. */
-const endingMs = 2_000;
-
 async function start(options: ControllerCommandOptions): Promise<void> {
   const { runControllers } = await import('../controller/run.ts');
   const { createLogger } = await import('../observe/log.ts');
-  const { followParent, terminationSignal } = await import('../process/parent.ts');
+  const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
   const { parseListen } = await import('../http/listen.ts');
   followParent();
   const client = await connect(options);
@@ -64,7 +61,6 @@ async function start(options: ControllerCommandOptions): Promise<void> {
     });
   } finally {
     await client.close();
-    // Work that does not end after its lease was lost must not keep the process from being started again.
-    setTimeout(() => process.exit(), endingMs).unref();
+    endSoon();
   }
 }

@@ -24,28 +24,32 @@ export async function runAgent(options: RunOptions): Promise<void> {
   if (options.local === true) return await runAlone(options);
   const { runNode } = await import('../node/run.ts');
   const { createLogger } = await import('../observe/log.ts');
-  const { followParent, terminationSignal } = await import('../process/parent.ts');
+  const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
   const { programVersion } = await import('./version.ts');
   const [name, dir, address] = [need(options, 'name'), need(options, 'dir'), need(options, 'address')];
   const tlsFiles = { ca: need(options, 'ca'), cert: need(options, 'cert'), key: need(options, 'key') };
   followParent();
   const client = await connect(options);
-  process.exitCode = await runNode({
-    client,
-    name,
-    dir,
-    address,
-    tlsFiles,
-    ...(options.trustedKeys === undefined ? {} : { trustedKeysDir: options.trustedKeys }),
-    configDirectories: options.configDir ?? [],
-    workload: options.workload,
-    containersDir: options.containers ?? `${dir}/containers`,
-    osDriver: options.osDriver ?? 'simulated',
-    ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
-    agentVersion: programVersion(),
-    logger: createLogger('node').child({ node: name }),
-    signal: terminationSignal(),
-  });
+  try {
+    process.exitCode = await runNode({
+      client,
+      name,
+      dir,
+      address,
+      tlsFiles,
+      ...(options.trustedKeys === undefined ? {} : { trustedKeysDir: options.trustedKeys }),
+      configDirectories: options.configDir ?? [],
+      workload: options.workload,
+      containersDir: options.containers ?? `${dir}/containers`,
+      osDriver: options.osDriver ?? 'simulated',
+      ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
+      agentVersion: programVersion(),
+      logger: createLogger('node').child({ node: name }),
+      signal: terminationSignal(),
+    });
+  } finally {
+    endSoon();
+  }
 }
 
 function need(options: RunOptions, name: 'name' | 'dir' | 'address' | 'ca' | 'cert' | 'key'): string {

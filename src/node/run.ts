@@ -54,7 +54,17 @@ export async function runNode(options: NodeOptions): Promise<number> {
   const bootId = options.bootId ?? (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
   const reboot = new AbortController();
-  const signal = AbortSignal.any([options.signal, reboot.signal]);
+  const failed = new AbortController();
+  const signal = AbortSignal.any([options.signal, reboot.signal, failed.signal]);
+  /** A part that fails ends the others: half a node would go on without being started again. */
+  const untilFailure = async (part: Promise<void> | undefined) => {
+    try {
+      await part;
+    } catch (error) {
+      failed.abort();
+      throw error;
+    }
+  };
   const dirs = {
     store: join(options.dir, 'store'),
     run: join(options.dir, 'run'),
@@ -135,7 +145,9 @@ export async function runNode(options: NodeOptions): Promise<number> {
     logger,
   );
   try {
-    await Promise.all([content.run(), finalization.run(), keepNode(registration), pods?.run()]);
+    await Promise.all(
+      [content.run(), finalization.run(), keepNode(registration), pods?.run()].map(untilFailure),
+    );
   } finally {
     await socket.close();
     await pods?.end();

@@ -22,3 +22,11 @@ export function terminationSignal(): AbortSignal {
   }
   return controller.signal;
 }
+
+/** Milliseconds that a process has for ending by itself. */
+const endingMs = 2_000;
+
+/** Ends a service whose work is over, also where a part of it does not end: only then it is started again. */
+export function endSoon(): void {
+  setTimeout(() => process.exit(), endingMs).unref();
+}

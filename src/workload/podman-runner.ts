@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, watch } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ErrorCode, messageOf, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { isDigest } from '../oci/digest.ts';
 import { run } from '../process/run.ts';
+import { watchExits } from './exit-watch.ts';
 import { openPodman, type Podman, type PodmanFlags, podmanSays } from './podman.ts';
 import { forgetEnvironments, placeEnvironment } from './podman-environment.ts';
 import type { ContainerSpec, ImageInfo, Runner, RunnerContainer } from './runner.ts';
@@ -192,12 +193,9 @@ export async function openPodmanRunner(dir: string, flags: PodmanFlags): Promise
     async refreshVolume() {}, // Containers see the very directory.
     onChange(listener) {
       mkdirSync(podman.exitsDir, { recursive: true, mode: 0o700 });
-      const watcher = watch(podman.exitsDir, { persistent: false }, () => {
-        setTimeout(listener, exitSettleMs).unref();
-      });
-      watcher.on('error', () => {}); // The kubelet looks on its own too.
+      const end = watchExits(podman.exitsDir, () => void setTimeout(listener, exitSettleMs).unref());
       const close = () => {
-        watcher.close();
+        end();
         watchers.delete(close);
       };
       watchers.add(close);

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { watch } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fsyncDirectory, readJson, writeJson } from '../durable/file.ts';
@@ -9,6 +8,7 @@ import { createRegistryClient } from '../oci/client.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
 import { unpackImage } from '../oci/unpack.ts';
 import { run } from '../process/run.ts';
+import { watchExits } from './exit-watch.ts';
 import { descendants, type Process, processes, startTime } from './processes.ts';
 import type { ImageInfo, Runner, RunnerContainer } from './runner.ts';
 import { readHead } from './safe-file.ts';
@@ -244,10 +244,9 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
       }
     },
     onChange(listener) {
-      const watcher = watch(exits, { persistent: false }, () => listener());
-      watcher.on('error', () => {}); // The kubelet looks on its own too.
+      const end = watchExits(exits, () => listener());
       const close = () => {
-        watcher.close();
+        end();
         watchers.delete(close);
       };
       watchers.add(close);
