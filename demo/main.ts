@@ -128,6 +128,7 @@ function createStarted(): { note(child: ChildProcess): void; end(): Promise<void
     },
     async end() {
       if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
+      process.ref(); // It was let go so that it can outlive us; now it is waited for.
       const gone = new Promise((resolve) => process?.once('exit', resolve));
       process.kill('SIGTERM');
       await gone;
