@@ -100,6 +100,13 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
     if (leader === '') throw new Error('the host does not run');
     return ['-t', leader, '-m', '-u', '-i', '-p', '-n', '-C', '--'];
   };
+  const lastWords = () => {
+    try {
+      return host.inside(['journalctl', '-b', '-n', '30', '--no-pager'], { check: false });
+    } catch {
+      return '';
+    }
+  };
   const host: BootedHost = {
     root,
     gateway: `${subnet}.1`,
@@ -121,7 +128,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
         () =>
           boots >= times &&
           host.inside(['systemctl', 'is-active', 'sluice-agent'], { check: false }).startsWith('active'),
-        () => `the host does not come up for boot ${times} (it has booted ${boots} times): ${console}`,
+        () => `the host does not come up for boot ${times} (it has booted ${boots} times): ${console} ${lastWords()}`,
         bootMs,
       );
     },
