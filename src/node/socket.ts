@@ -61,7 +61,7 @@ export async function serveNodeSocket(path: string, routes: NodeRoutes, logger: 
   });
   // Made where nobody else can reach it, so that it is closed to others from its first moment on. The mask of the
   // process would do that too, but to every file that is made meanwhile.
-  const closed = await mkdtemp(join(dirname(path), '.'));
+  const closed = await mkdtemp(`${dirname(path)}/.`); // join() would drop the dot, and make it beside the directory.
   const hidden = join(closed, 's');
   try {
     await new Promise<void>((resolve, reject) => {
