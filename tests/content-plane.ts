@@ -10,6 +10,7 @@ import type { KubeClient } from '../src/kube/client.ts';
 import { openMedia } from '../src/media/media.ts';
 import { type ContentManager, createContentManager } from '../src/node/content.ts';
 import { registerNode } from '../src/node/registration.ts';
+import { keysFolder } from '../src/node/registry-side.ts';
 import { nodeSocketPath, serveNodeSocket } from '../src/node/socket.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import { silentLogger } from '../src/observe/log.ts';
@@ -136,7 +137,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
         tls: { certFile: node.certFile, keyFile: node.keyFile, clientCaFile: caFile },
         htpasswdFile: join(node.dirs.run, 'htpasswd'),
         peer: { certFile: node.certFile, keyFile: node.keyFile, caFile, servername: apiInt },
-        trustedKeys: keysDir,
+        trustedKeys: join(node.dirs.run, keysFolder),
         logger: silentLogger,
         pollMs: 200,
       });

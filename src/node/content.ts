@@ -273,7 +273,9 @@ export async function createContentManager(options: ContentManagerOptions): Prom
 
   /** What is read now and then: keys that came or went, the registry's password. */
   async function refresh(): Promise<void> {
-    const text = JSON.stringify((await keys()).map((key) => key.fingerprint));
+    const trusted = await keys();
+    await registry.writeKeys(trusted);
+    const text = JSON.stringify(trusted.map((key) => key.fingerprint));
     if (keyTexts !== undefined && text !== keyTexts) {
       await attachments.verifyAgain();
       copier.forgive();
@@ -315,6 +317,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   async function attach(path: string): Promise<Attachment> {
     const attachment = await attachments.attach(path);
     copier.forgive();
+    await registry.writeKeys(await keys());
     await writeTrees();
     bell.ring();
     // Who attaches goes on at once with what is on the media: the node's registry and the cluster know it by then.

@@ -1,18 +1,22 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleRepository } from '../bundle/document.ts';
-import { writeJson } from '../durable/file.ts';
+import { writeDurable, writeJson } from '../durable/file.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
 import { pingRegistry } from '../release/content.ts';
 import { readCredentials } from '../release/credentials.ts';
+import { publicKeySuffix, type TrustedKey } from '../trust/keys.ts';
 import { createPasswordFile } from './passwords.ts';
 import type { TreeEntry } from './trees.ts';
 
 /** What the node does for its registry, which is a process of its own and reads these files. */
 export interface RegistrySide {
   writeTrees(entries: readonly TreeEntry[]): Promise<void>;
+  /** The keys that the registry believes: the same ones as the node, wherever each came from. */
+  writeKeys(keys: readonly TrustedKey[]): Promise<void>;
   /** False while the cluster has no password yet. */
   writePasswords(): Promise<boolean>;
   /** Which credentials the registry accepts, in the words of `fingerprintOf`. */
@@ -24,6 +28,9 @@ export interface RegistrySide {
   /** Why it does not answer; undefined where it does. */
   down(): string | undefined;
 }
+
+/** In the run directory: what `registry serve --trusted-keys` is given on a node. */
+export const keysFolder = 'trusted-keys';
 
 /** A registry that misses this many looks in a row is said to be down. */
 const missesMax = 2;
@@ -46,6 +53,7 @@ export function createRegistrySide(options: {
 }): RegistrySide {
   const { clock, signal } = options;
   let trees: string | undefined;
+  let keys: string | undefined;
   const passwords = createPasswordFile({ runDir: options.runDir, stateDir: options.stateDir, clock });
   let down: string | undefined;
   return {
@@ -54,6 +62,16 @@ export function createRegistrySide(options: {
       if (text === trees) return;
       await writeJson(join(options.runDir, 'trees.json'), entries);
       trees = text;
+    },
+    async writeKeys(trusted) {
+      const wanted = new Map(trusted.map((key) => [`${key.id}${publicKeySuffix}`, key.publicPem]));
+      const text = JSON.stringify([...wanted].sort());
+      if (text === keys) return;
+      const directory = join(options.runDir, keysFolder);
+      for (const [name, pem] of wanted) await writeDurable(join(directory, name), pem);
+      await mkdir(directory, { recursive: true });
+      for (const name of await readdir(directory)) if (!wanted.has(name)) await rm(join(directory, name));
+      keys = text;
     },
     async writePasswords() {
       const before = passwords.fingerprint();

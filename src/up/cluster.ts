@@ -10,6 +10,7 @@ import { messageOf, SluiceError } from '../errors/error.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { waitFor } from '../kube/wait.ts';
+import { keysFolder } from '../node/registry-side.ts';
 import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
@@ -201,7 +202,7 @@ function startNodes(
           join(node.run, 'htpasswd'),
         ],
         ...['--peer-cert', identity.cert, '--peer-key', identity.key, '--peer-ca', layout.caFile],
-        ...['--trusted-keys', layout.trustedKeys],
+        ...['--trusted-keys', join(node.run, keysFolder)],
       ],
       logFile: layout.logFile(`registry-${node.name}`),
     });
