@@ -106,7 +106,8 @@ for (const way of nested ? [] : ways) {
     const said = /user-namespace: (.*)/.exec(result.stdout + result.stderr)?.[1];
     if (way.mayLack !== undefined && said?.includes(way.mayLack)) return t.skip(said);
     assert.equal(result.code, 0, result.stdout.slice(-6000) + result.stderr.slice(-2000));
-    assert.match(result.stdout, /# pass 1\d/);
+    // A run that found nothing to do would end well too.
+    assert.ok(Number(/# pass (\d+)/.exec(result.stdout)?.[1]) >= 15, result.stdout.slice(-500));
   });
 }
 
