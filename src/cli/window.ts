@@ -9,6 +9,7 @@ import {
   humanDuration,
   note,
   parseFormat,
+  print,
   printObject,
   printTable,
 } from './output.ts';
@@ -22,7 +23,12 @@ interface WindowOptions extends ConnectOptions {
   readonly output?: string;
 }
 
-const markerDefault = '/var/lib/sluice/allowfinalize.json';
+/** The marker file of this host: the one that is named, else the one of its configuration. */
+async function markerOf(options: WindowOptions) {
+  const { configDirectories, loadConfig } = await import('../finalize/config-files.ts');
+  const { marker } = (await loadConfig(configDirectories)).config;
+  return { ...marker, path: options.marker ?? marker.path };
+}
 
 /** `sluice window open|close|status`. */
 export function command(): Command {
@@ -58,7 +64,7 @@ function where(command: Command): Command {
       '--nodes <which>',
       "nodes of the cluster: 'all', names parted by commas, or a label selector (key=value)",
     )
-    .option('--marker <file>', `the marker file of this host (default: ${markerDefault})`);
+    .option('--marker <file>', 'the marker file of this host (default: as its configuration says)');
 }
 
 /** Unix milliseconds of `--until`. */
@@ -82,7 +88,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
   const said = `until ${new Date(end).toISOString()}${once ? ', for one reboot' : ''}`;
   if (!clusterWide(options)) {
     const { writeMarker } = await import('../finalize/marker.ts');
-    const path = options.marker ?? markerDefault;
+    const { path } = await markerOf(options);
     await writeMarker(path, { notAfter: Math.floor(end / 1000), once, ...release });
     note(`window open on this host ${said} (${path})`);
     return;
@@ -98,7 +104,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
 async function closeWindow(options: WindowOptions): Promise<void> {
   if (!clusterWide(options)) {
     const { removeMarker } = await import('../finalize/marker.ts');
-    const path = options.marker ?? markerDefault;
+    const { path } = await markerOf(options);
     note(
       (await removeMarker(path))
         ? `window closed on this host (${path})`
@@ -115,16 +121,24 @@ async function closeWindow(options: WindowOptions): Promise<void> {
 async function showWindows(options: WindowOptions): Promise<void> {
   const format = parseFormat(options.output);
   if (!clusterWide(options)) {
-    const { lookAtMarker } = await import('../finalize/marker.ts');
-    const path = options.marker ?? markerDefault;
-    const look = await lookAtMarker(path, { allowWithoutExpiry: true, ownerUid: process.getuid?.() ?? 0 });
+    const { lookAtMarker, markerAllows } = await import('../finalize/marker.ts');
+    const { path, allowWithoutExpiry } = await markerOf(options);
+    const found = await lookAtMarker(path, { allowWithoutExpiry, ownerUid: process.getuid?.() ?? 0 });
+    // Which release is staged only the agent knows; here counts whether the window is open for its own.
+    const { release: only } = found.kind === 'allowed' ? found.marker : {};
+    const look =
+      found.kind === 'allowed'
+        ? markerAllows(found.marker, only === undefined ? {} : { version: only }, Date.now())
+        : found;
     if (format === 'json' || format === 'yaml') return await printObject({ path, ...look }, format);
-    if (look.kind === 'denied') return note(`closed: ${look.message}`);
-    const { notAfter } = look.marker;
-    return note(
+    if (look.kind === 'denied') return print(`closed: ${look.message}`);
+    const { notAfter, once, release } = look.marker;
+    const end =
       notAfter === undefined
-        ? 'open, without an end'
-        : `open until ${new Date(notAfter * 1000).toISOString()}`,
+        ? 'without an end'
+        : `until ${new Date(notAfter * 1000).toISOString()} (${humanDuration(notAfter * 1000 - Date.now())})`;
+    return print(
+      `open ${end}${once ? ', for one reboot' : ''}${release === undefined ? '' : `, only into ${release}`} (${path})`,
     );
   }
   const rows: { node: string; window: NodeUpdate['spec']['window'] }[] = [];
@@ -158,7 +172,7 @@ async function eachNode(
     const wanted = options.nodes ?? 'all';
     const { items } = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
     let names = new Set(items.map((node) => node.metadata.name ?? ''));
-    if (wanted.includes('=') || wanted.startsWith('!')) {
+    if (/[=!() ]/.test(wanted)) {
       const selected = await client.list(client.kinds.Node, { labelSelector: wanted });
       names = new Set(selected.items.map((node) => node.metadata.name ?? ''));
     } else if (wanted !== 'all') {

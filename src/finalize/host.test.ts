@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { needs } from '../../tests/tier.ts';
 import { createBus } from './dbus/bus.ts';
 import { hookHolds } from './hooks.ts';
+import { firstBootHold } from './host.ts';
 import { blocks, countsAsUser, inhibitorHolds, loggedInUsers } from './logind.ts';
 import { warnUsers } from './wall.ts';
 
@@ -103,3 +104,10 @@ test(
     assert.equal((await import('node:fs')).readFileSync(join(dir, 'secret'), 'utf8'), 'as it was');
   },
 );
+
+test('B74 a host in its first boot is left alone until it is old enough, and says when', () => {
+  const hold = firstBootHold(120_000, 300_000, 1_000_000);
+  assert.deepEqual([hold?.gate, hold?.reason, hold?.opensAt], ['uptime', 'FirstBoot', 1_180_000]);
+  assert.equal(firstBootHold(300_000, 300_000, 0), undefined);
+  assert.equal(firstBootHold(undefined, 300_000, 0)?.reason, 'FirstBoot', 'unknown is not old enough');
+});

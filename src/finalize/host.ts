@@ -38,14 +38,15 @@ export function createHost(bus: Bus, clock: Clock): Host {
 
   return {
     async look(config, wanted, firstBoot) {
-      const [inhibitors, hooked, found, zincati, young] = await Promise.all([
+      const [inhibitors, hooked, found, zincati, ageMs] = await Promise.all([
         inhibitorHolds(bus, config.blockers.blockWeak),
         wanted === undefined ? [] : hooks(config, wanted),
         existsSync(overrideFile) ? ({ kind: 'none' } as const) : loggedInUsers(bus),
         zincatiHold(bus),
-        firstBoot ? youngHost(config.blockers.firstBootMs, clock) : undefined,
+        firstBoot ? uptimeMs() : Number.POSITIVE_INFINITY,
       ]);
       users = found;
+      const young = firstBootHold(ageMs, config.blockers.firstBootMs, clock.now());
       return {
         blockers: [...inhibitors, ...hooked, ...[zincati, young].filter((hold) => hold !== undefined)],
         users,
@@ -81,15 +82,14 @@ async function zincatiHold(bus: Bus): Promise<Hold | undefined> {
   };
 }
 
-/** Case B74: in its first minutes a new host is still being set up. Measured from the start of PID 1. */
-async function youngHost(leastMs: number, clock: Clock): Promise<Hold | undefined> {
-  const ageMs = await uptimeMs();
+/** Case B74: in its first minutes a new host is still being set up. Pure. */
+export function firstBootHold(ageMs: number | undefined, leastMs: number, now: number): Hold | undefined {
   if (ageMs !== undefined && ageMs >= leastMs) return undefined;
   return {
     gate: 'uptime',
     reason: 'FirstBoot',
-    message: `this is the first boot, ${Math.round((ageMs ?? 0) / 1000)} s ago; the host is given ${leastMs / 1000} s to be set up`,
-    opensAt: clock.now() + leastMs - (ageMs ?? 0),
+    message: `this is the first boot, ${Math.round((ageMs ?? 0) / 1000)} s old; the host is given ${leastMs / 1000} s to be set up`,
+    opensAt: now + leastMs - (ageMs ?? 0),
   };
 }
 
@@ -97,7 +97,7 @@ async function youngHost(leastMs: number, clock: Clock): Promise<Hold | undefine
 const ticksPerSecond = 100;
 
 /** How long PID 1 has been running: in a container that is the container's age, not the machine's. */
-export async function uptimeMs(): Promise<number | undefined> {
+async function uptimeMs(): Promise<number | undefined> {
   try {
     const [uptime] = (await readFile('/proc/uptime', 'utf8')).split(' ');
     const stat = await readFile('/proc/1/stat', 'utf8');

@@ -82,3 +82,11 @@ test('what was granted stands after a crash, a torn line was never acknowledged,
   await again.close();
   await store.close();
 });
+
+test('B30 a rule for the group default counts as it is written', async (t) => {
+  const { dir } = await fileStore(t);
+  const store = await openFileStore(dir, [{ name: 'default', slots: 3 }]);
+  const kinds = await Promise.all(['a', 'b', 'c', 'd'].map((id) => take(store, 'default', id)));
+  assert.deepEqual(kinds, ['granted', 'granted', 'granted', 'full']);
+  await store.close();
+});

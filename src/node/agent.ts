@@ -16,7 +16,7 @@ import { createNotifier, statusText } from '../finalize/notify.ts';
 import type { AgentReport } from '../finalize/report.ts';
 import { approval, createService } from '../finalize/service.ts';
 import { createUpdateSource } from '../finalize/update-source.ts';
-import { createHttpClient } from '../http/client.ts';
+import type { HttpClient } from '../http/client.ts';
 import { lockIdOf } from '../lock/identity.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -50,7 +50,7 @@ export interface NodeAgent {
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { clock, driver, logger, signal } = options;
   const metrics = createMetrics(clock.now());
-  const http = createHttpClient();
+  const http = lazyHttpClient();
   const notifier = createNotifier(logger);
   let last: AgentReport | undefined;
   let config: FinalizeConfig | undefined;
@@ -168,5 +168,18 @@ function windowOf(body: unknown): Marker {
     notAfter: notAfter as number,
     once: once === true,
     ...(typeof release === 'string' ? { release } : {}),
+  };
+}
+
+/** The HTTP library is a quarter of the agent's memory: a host that asks no server does without it. */
+function lazyHttpClient(): HttpClient {
+  let client: Promise<HttpClient> | undefined;
+  const open = () => {
+    client ??= import('../http/client.ts').then(({ createHttpClient }) => createHttpClient());
+    return client;
+  };
+  return {
+    request: async (request) => (await open()).request(request),
+    close: async () => (await client)?.close(),
   };
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { createNodeAgent } from './agent.ts';
-import { createOsDriver, type OsDriverName } from './os-driver.ts';
-import { rebootExitCode } from './run.ts';
+import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
 
 export interface LocalNodeOptions {

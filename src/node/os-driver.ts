@@ -6,6 +6,9 @@ import type { OsDriver } from '../finalize/driver.ts';
 import { rpmOstreeDriver } from '../finalize/rpm-ostree.ts';
 import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
 
+/** The exit code by which a node of the `simulated` driver asks its supervisor for a boot with a new boot id. */
+export const rebootExitCode = 133;
+
 export const osDriverNames = ['auto', 'rpm-ostree', 'bootc', 'simulated'] as const;
 export type OsDriverName = (typeof osDriverNames)[number];
 

@@ -15,13 +15,10 @@ import { parseReference } from '../oci/reference.ts';
 import { createNodeAgent } from './agent.ts';
 import { createContentManager } from './content.ts';
 import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
-import { createOsDriver, type OsDriverName } from './os-driver.ts';
+import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.ts';
 import { startPods } from './pods.ts';
 import { keepNode, type NodeInfo, registerNode } from './registration.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
-
-/** The exit code by which a node of the `simulated` driver asks its supervisor for a boot with a new boot id. */
-export const rebootExitCode = 133;
 
 export interface NodeOptions {
   readonly client: KubeClient;
