@@ -128,7 +128,8 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
         () =>
           boots >= times &&
           host.inside(['systemctl', 'is-active', 'sluice-agent'], { check: false }).startsWith('active'),
-        () => `the host does not come up for boot ${times} (it has booted ${boots} times): ${console} ${lastWords()}`,
+        () =>
+          `the host does not come up for boot ${times} (it has booted ${boots} times): ${console} ${lastWords()}`,
         bootMs,
       );
     },
