@@ -14,6 +14,9 @@ import type { TestContext } from 'node:test';
 import { repository } from '../tier.ts';
 import { systemdBase } from './base.ts';
 
+/** Where the host sees the repository: a clone below /tmp would be hidden by the host's own /tmp. */
+const program = '/opt/sluice';
+
 /** A host with its own systemd, logind, bus and reboots: a booted container on a network of its own. */
 export interface BootedHost {
   readonly root: string;
@@ -82,7 +85,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
       '--keep-unit',
       `--network-namespace-path=/run/netns/${id}`,
     ];
-    const binds = [`--bind-ro=${repository}`, '--console=pipe', '-D', root, '--boot'];
+    const binds = [`--bind-ro=${repository}:${program}`, '--console=pipe', '-D', root, '--boot'];
     machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [machine.stdout, machine.stderr]) {
       stream?.on('data', (chunk) => {
@@ -180,7 +183,7 @@ function install(root: string, options: HostOptions): void {
   );
   put(join(import.meta.dirname, 'rpm-ostree'), 'usr/bin/rpm-ostree');
   put(join(import.meta.dirname, 'played-boot.service'), 'usr/lib/systemd/system/played-boot.service');
-  symlinkSync(join(repository, 'sluice'), join(root, 'usr/bin/sluice'));
+  symlinkSync(join(program, 'sluice'), join(root, 'usr/bin/sluice'));
   // Both protections show the machine's boot id instead of the container's own (systemd 252 in systemd-nspawn).
   const shown = ['ProtectKernelTunables=no', 'ProtectControlGroups=no'];
   const quick = [
