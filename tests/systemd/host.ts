@@ -37,8 +37,6 @@ export interface BootedHost {
 
 /** Nothing of this machine's own environment means anything inside. */
 const insideEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
-/** Where the repository is inside: below /tmp or a home directory the unit's own protection would hide it. */
-const inHost = '/opt/sluice';
 const rebootCode = 133;
 const bootMs = 60_000;
 let count = 0;
