@@ -25,6 +25,7 @@ function target(fields: Partial<VerifiedTarget> = {}): VerifiedTarget {
     digest: digest('b'),
     previous: ['1.0.0'],
     kubernetesVersion: '1.34.1',
+    checkSet: 'set',
     bundle: { name: 'ocp-release-bundle-1.1.0-x86_64', digest: digest('e'), signedBy: 'build' },
     ...fields,
   };
@@ -66,7 +67,7 @@ function facts(fields: Partial<GateFacts> = {}): GateFacts {
       message: '',
       targetDigest: digest('b'),
       sourceDigest: digest('a'),
-      checkSet: undefined,
+      checkSet: 'set',
       finishedAt: 900_000,
       maxAgeMs: 86_400_000,
       checks: [
@@ -276,6 +277,8 @@ test('P-70 a report is evidence only for this digest, this source and its age', 
     { finishedAt: 1_000_000 + 3_600_000 },
     { verdict: 'Superseded' },
     { verdict: 'Running' },
+    { checkSet: 'other' },
+    { checkSet: undefined },
   ]) {
     const [finding] = preflightGate(facts({ preflight: known({ ...report, ...change }) }));
     assert.equal(finding?.result, 'Running', JSON.stringify(change));

@@ -15,7 +15,7 @@ export function preflightGate(facts: GateFacts): Finding[] {
   if (report.verdict === 'Running') {
     return [outcome('Running', `the preflight ${report.object} runs: ${report.message}`)];
   }
-  const coverage = report.checks.find((check) => check.name === coverageCheck);
+  const coverage = coverageOf(report);
   if (coverage?.result !== 'Passed') {
     const why = coverage?.message ?? report.message;
     return [outcome('Error', `the checks of the release were not run (${report.verdict}): ${why}`)];
@@ -32,6 +32,10 @@ export function preflightGate(facts: GateFacts): Finding[] {
  */
 export const coverageCheck = 'ReleaseChecks';
 
+function coverageOf({ checks }: PreflightFact): PreflightFact['checks'][number] | undefined {
+  return checks.find((check) => check.name === coverageCheck);
+}
+
 function rowFinding(check: PreflightFact['checks'][number]): Finding {
   return {
     name: check.name,
@@ -44,17 +48,28 @@ function rowFinding(check: PreflightFact['checks'][number]): Finding {
   };
 }
 
+/** What a report is held against. */
+export interface StalenessFacts {
+  readonly now: number;
+  readonly source: { readonly digest: string };
+  readonly target:
+    | { readonly verified: false }
+    | { readonly verified: true; readonly digest: string; readonly checkSet?: string };
+}
+
 /** Why the report is no evidence for what is asked now; undefined where it is. */
 export function staleness(
-  { now, source, target }: Pick<GateFacts, 'now' | 'source' | 'target'>,
+  { now, source, target }: StalenessFacts,
   report: PreflightFact,
 ): string | undefined {
   if (!target.verified) return 'the release is not verified';
   if (report.targetDigest !== target.digest) return 'its report is for another digest';
   if (report.sourceDigest !== source.digest) return 'the cluster ran another release then';
-  if (report.checkSet !== undefined && report.checkSet !== target.checkSet) {
-    return 'its report is for another set of checks';
-  }
+  if (report.checkSet === undefined) {
+    // A run that could not read the checks says so in its rows; one that passed without saying which is no evidence.
+    if (coverageOf(report)?.result === 'Passed')
+      return 'its report does not say which checks it speaks about';
+  } else if (report.checkSet !== target.checkSet) return 'its report is for another set of checks';
   if (report.verdict === 'Superseded') return 'its last run was superseded';
   if (report.finishedAt === undefined) return undefined;
   // A report from the future is a clock that was set back: its age is not known.

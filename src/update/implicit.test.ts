@@ -14,9 +14,12 @@ const facts = {
     version: '1.1.0',
     digest: digest('b'),
     previous: ['1.0.0'],
+    checkSet: 'set',
     bundle: { name: 'b', digest: digest('e'), signedBy: 'k' },
   } as const,
 };
+const coverage = { name: 'ReleaseChecks', component: 'release', severity: 'blocking', message: '' } as const;
+
 const report: PreflightFact = {
   object: 'update-bbbbbbbbbbbb',
   verdict: 'Passed',
@@ -24,7 +27,7 @@ const report: PreflightFact = {
   message: '',
   targetDigest: digest('b'),
   sourceDigest: digest('a'),
-  checkSet: undefined,
+  checkSet: 'set',
   finishedAt: now - 60_000,
   maxAgeMs: 3_600_000,
   checks: [],
@@ -35,6 +38,16 @@ for (const [name, change, wanted] of [
   ['a pass of another cluster release is not', { sourceDigest: digest('c') }, true],
   ['a pass that is too old is not', { finishedAt: now - 3_600_001 }, true],
   ['a report of another set of checks is not', { checkSet: 'other' }, true],
+  [
+    'a pass that does not say of which checks is not',
+    { checkSet: undefined, checks: [{ ...coverage, result: 'Passed' }] },
+    true,
+  ],
+  [
+    'a run that could not read the checks is given its time',
+    { verdict: 'Incomplete', checkSet: undefined, checks: [{ ...coverage, result: 'Error' }] },
+    false,
+  ],
   ['what was superseded is not', { verdict: 'Superseded' }, true],
   ['a run in flight is waited for', { verdict: 'Running', finishedAt: undefined }, false],
   ['a finding is given its time', { verdict: 'Blocked' }, false],
