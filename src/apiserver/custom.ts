@@ -1,6 +1,6 @@
 import { type KubeObject, list, record } from './object.ts';
-import type { PrinterColumn, ScalePaths, Served } from './resources.ts';
 import { allVerbs, type SubresourceScope } from './scope/kinds.ts';
+import type { PrinterColumn, ScalePaths, Served } from './served.ts';
 
 /** The resources that a CustomResourceDefinition (apiextensions.k8s.io/v1) serves, one for each served version. */
 export function customResources(crd: KubeObject): Served[] {

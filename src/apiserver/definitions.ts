@@ -1,12 +1,12 @@
 import { rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { equalJson, type JsonRecord, type KubeObject, list, record } from './object.ts';
-import type { Served } from './resources.ts';
 import { deleteObject } from './rest/delete.ts';
 import type { Engine, WriteContext } from './rest/engine.ts';
 import { readObjects } from './rest/read.ts';
 import { crdFinalizer } from './rest/strategy.ts';
 import { updateObject } from './rest/write.ts';
+import type { Served } from './served.ts';
 
 /** The server itself writes with all rights. */
 export const serverContext = (): WriteContext => ({

@@ -1,5 +1,6 @@
 import { parseGroupVersion } from './object.ts';
-import type { Resources, Served, ServedGroup } from './resources.ts';
+import type { Resources } from './resources.ts';
+import type { Served, ServedGroup } from './served.ts';
 
 /** What `/api` and `/apis` answer: which groups, versions and resources there are. */
 

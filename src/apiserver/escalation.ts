@@ -1,6 +1,7 @@
 import { isRecord, list, record } from './object.ts';
-import type { Admission, AdmissionRequest } from './policy/admission.ts';
+import type { Admission } from './policy/admission.ts';
 import type { Authorizer, UserInfo } from './policy/rbac.ts';
+import type { AdmissionRequest } from './policy/request.ts';
 import type { Engine } from './rest/engine.ts';
 import { readObject } from './rest/read.ts';
 

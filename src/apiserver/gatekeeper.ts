@@ -1,6 +1,5 @@
 import type { KubeObject } from './object.ts';
 import type { Admission } from './policy/admission.ts';
-import type { ScalePaths, Served } from './resources.ts';
 import type { Gatekeeper } from './rest/engine.ts';
 import { replicasAt } from './rest/scale.ts';
 import { builtinSchema, defaultBuiltin, nameRuleOf, validateBuiltin } from './schema/builtin.ts';
@@ -8,6 +7,7 @@ import { customResourceSchema } from './schema/custom-resource.ts';
 import { type FieldError, invalid } from './schema/field-error.ts';
 import type { JsonObject } from './schema/json.ts';
 import { validateMetadata, validateMetadataUpdate } from './schema/metadata.ts';
+import type { ScalePaths, Served } from './served.ts';
 
 /** Judges objects by their schemas, by Kubernetes' own rules for built-in kinds, and by admission policies. */
 export function createGatekeeper(admission: () => Admission | undefined): Gatekeeper {

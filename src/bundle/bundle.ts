@@ -13,8 +13,6 @@ import {
 } from './document.ts';
 import { verifySignatures } from './signature.ts';
 
-export { closure } from './closure.ts';
-
 /** The file in the bundle image's one layer. */
 export const documentFile = 'bundle.json';
 

@@ -85,7 +85,8 @@ async function blobsOf(
 ): Promise<Set<Digest>> {
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const { clusterContent, trustedKeys } = await import('../release/content.ts');
-  const { closure, openBundle } = await import('../bundle/bundle.ts');
+  const { openBundle } = await import('../bundle/bundle.ts');
+  const { closure } = await import('../bundle/closure.ts');
   const { tls } = findKubeconfig({
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),

@@ -1,10 +1,10 @@
 import { isRecord, type KubeObject } from '../object.ts';
 import { applyPatchBody, patchTypeOf } from '../patch/patch.ts';
-import { subresourceOf } from '../resources.ts';
 import { type DeleteOptions, deleteCollection, deleteObject } from '../rest/delete.ts';
 import type { Engine } from '../rest/engine.ts';
 import { getObject, listObjects } from '../rest/read.ts';
 import { createObject, updateObject } from '../rest/write.ts';
+import { subresourceOf } from '../served.ts';
 import { badRequest, methodNotAllowed, pathNotFound } from '../status.ts';
 import { metadataOf, tableOf } from '../table/table.ts';
 import { mediaType, readObjectBody, readOptionalBody, readValueBody } from './body.ts';

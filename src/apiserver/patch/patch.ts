@@ -1,5 +1,5 @@
 import { isRecord, type KubeObject } from '../object.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import { badRequest, unsupportedMediaType } from '../status.ts';
 import { jsonPatch } from './json.ts';
 import { mergePatch } from './merge.ts';

@@ -1,6 +1,6 @@
 import { equalJson, isRecord, type JsonRecord, type KubeObject, list } from '../object.ts';
-import type { Served } from '../resources.ts';
 import { type FieldRule, rulesOfKind, setMember, type TypeRules, typeRules } from '../scope/patch-keys.ts';
+import type { Served } from '../served.ts';
 import { badRequest } from '../status.ts';
 import { setOwn } from './merge.ts';
 

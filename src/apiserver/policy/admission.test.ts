@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject, JsonValue } from '../schema/json.ts';
-import { type AdmissionRequest, type AdmissionSource, createAdmission } from './admission.ts';
+import { createAdmission } from './admission.ts';
+import type { AdmissionRequest, AdmissionSource } from './request.ts';
 
 const machineConfig = 'machineconfiguration.openshift.io';
 

@@ -4,9 +4,9 @@ import { AuthorizerValue } from '../cel/library-authorizer.ts';
 import { toCel } from '../cel/typing.ts';
 import { CelError, CelMap, type CelValue } from '../cel/values.ts';
 import type { JsonObject } from '../schema/json.ts';
-import type { AdmissionRequest, AdmissionSource } from './admission.ts';
 import { type PolicyExpressions, requestTyping, type Validation } from './expressions.ts';
 import type { UserInfo } from './rbac.ts';
+import type { AdmissionRequest, AdmissionSource } from './request.ts';
 
 /** Why a validation did not hold; `reason` is a Status reason. */
 export interface Failure {

@@ -1,6 +1,6 @@
 import { matchesLabelSelector } from '../rest/label-selector.ts';
 import { isObject, type JsonObject, type JsonValue, stringAt, valueAt } from '../schema/json.ts';
-import type { AdmissionRequest } from './admission.ts';
+import type { AdmissionRequest } from './request.ts';
 
 /** Kinds that no policy applies to, or a wrong one could never be mended (apiserver, admission/plugin/policy/matching). */
 const exempt = new Set([

@@ -1,6 +1,6 @@
 import { rfc3339 } from '../../observe/clock.ts';
 import { type KubeObject, list, record } from '../object.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import { badRequest, conflict, forbidden, notFound, type StatusBody, success } from '../status.ts';
 import { type Current, currentForWrite, type Engine, parseStored, type WriteContext } from './engine.ts';
 import { type ListQuery, listObjects } from './read.ts';

@@ -1,11 +1,13 @@
 import type { Clock } from '../../observe/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { KubeObject } from '../object.ts';
-import type { AdmissionRequest, AdmissionVerdict } from '../policy/admission.ts';
+import type { AdmissionVerdict } from '../policy/admission.ts';
 import type { UserInfo } from '../policy/rbac.ts';
-import { keyOf, type Resources, type Served } from '../resources.ts';
+import type { AdmissionRequest } from '../policy/request.ts';
+import type { Resources } from '../resources.ts';
 import type { CompiledSchema } from '../schema/compile.ts';
 import type { FieldError } from '../schema/field-error.ts';
+import { keyOf, type Served } from '../served.ts';
 import type { Revision, RevisionStore } from '../store/revisions.ts';
 import type { WatchHub } from '../store/watch-hub.ts';
 

@@ -1,5 +1,5 @@
 import { isRecord, type KubeObject } from '../object.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import { badRequest, conflict, invalid } from '../status.ts';
 import { unconditionalUpdate } from './strategy.ts';
 

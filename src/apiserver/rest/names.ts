@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { record } from '../object.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import { forbidden, notFound, StatusError } from '../status.ts';
 import { currentForWrite, type Engine } from './engine.ts';
 

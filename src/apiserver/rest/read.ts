@@ -1,6 +1,6 @@
 import { type KubeObject, record } from '../object.ts';
-import { keyOf, prefixOf, type Served } from '../resources.ts';
 import { everything, nameOfFieldSelector, parseSelector, type Selector } from '../selector.ts';
+import { keyOf, prefixOf, type Served } from '../served.ts';
 import { badRequest, expired, notFound, StatusError } from '../status.ts';
 import { type KeyRange, type ListedRow, prefixRange } from '../store/revisions.ts';
 import { type Engine, parseStored, servedJson } from './engine.ts';

@@ -1,5 +1,5 @@
 import { type KubeObject, list, record } from '../object.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import { badRequest, conflict, pathNotFound } from '../status.ts';
 
 /** Where a kind keeps its replicas, as paths of members. */

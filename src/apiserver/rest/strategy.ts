@@ -1,6 +1,6 @@
 import { type KubeObject, list, record } from '../object.ts';
 import type { UserInfo } from '../policy/rbac.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import type { Engine } from './engine.ts';
 import { admitPod } from './pod-admission.ts';
 

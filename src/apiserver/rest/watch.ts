@@ -1,6 +1,6 @@
 import type { KubeObject } from '../object.ts';
-import type { Served } from '../resources.ts';
 import { everything, parseSelector, type Selector } from '../selector.ts';
+import type { Served } from '../served.ts';
 import { badRequest, StatusError } from '../status.ts';
 import type { Change } from '../store/revisions.ts';
 import { type Engine, parseStored, servedJson } from './engine.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { rfc3339 } from '../../observe/clock.ts';
 import { equalJson, type KubeObject, list } from '../object.ts';
-import type { AdmissionRequest } from '../policy/admission.ts';
-import { hasStatus, keyOf, type Served } from '../resources.ts';
+import type { AdmissionRequest } from '../policy/request.ts';
 import { errorBody, errorText, type FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json.ts';
 import { metadataTypes } from '../schema/metadata.ts';
+import { hasStatus, keyOf, type Served } from '../served.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, StatusError } from '../status.ts';
 import { type Current, currentForWrite, type Engine, type WriteContext, type WriteResult } from './engine.ts';
 import {

@@ -1,6 +1,20 @@
 import type { KubeObject } from '../object.ts';
 import { ageOf } from './duration.ts';
-import type { ColumnDefinition } from './table.ts';
+
+/** meta/v1 TableColumnDefinition. */
+export interface ColumnDefinition {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+/** A kind's table: its columns and how an object fills them. */
+export interface TableLayout {
+  readonly definitions: readonly ColumnDefinition[];
+  cells(object: KubeObject, now: number): unknown[];
+}
 
 export interface Column {
   readonly definition: ColumnDefinition;

@@ -1,10 +1,9 @@
 import { type KubeObject, list, record } from '../object.ts';
-import type { Served } from '../resources.ts';
+import type { Served } from '../served.ts';
 import { accessLayouts } from './access.ts';
-import { age, type Column, column, name } from './column.ts';
+import { age, type Column, column, name, type TableLayout } from './column.ts';
 import { ageOf, humanDuration } from './duration.ts';
 import { podLayout } from './pod.ts';
-import type { TableLayout } from './table.ts';
 import { workloadLayouts } from './workload.ts';
 
 /**

@@ -1,23 +1,9 @@
 import { isRecord, type KubeObject } from '../object.ts';
-import type { PrinterColumn, Served } from '../resources.ts';
+import type { PrinterColumn, Served } from '../served.ts';
+import type { ColumnDefinition, TableLayout } from './column.ts';
 import { columnsOf } from './columns.ts';
 import { ageOf } from './duration.ts';
 import { compileJsonPath } from './jsonpath.ts';
-
-/** meta/v1 TableColumnDefinition. */
-export interface ColumnDefinition {
-  readonly name: string;
-  readonly type: string;
-  readonly format: string;
-  readonly description: string;
-  readonly priority: number;
-}
-
-/** A kind's table: its columns and how an object fills them. */
-export interface TableLayout {
-  readonly definitions: readonly ColumnDefinition[];
-  cells(object: KubeObject, now: number): unknown[];
-}
 
 export interface Table {
   readonly kind: 'Table';
