@@ -3,7 +3,7 @@ import type { Inventory } from '../bundle/inventory.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Digest } from '../oci/digest.ts';
-import type { KnownBundle } from '../release/content.ts';
+import type { KnownBundle } from '../release/known.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { note, parseFormat, print, printObject, printTable } from './output.ts';
 

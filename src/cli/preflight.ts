@@ -114,7 +114,7 @@ async function withClient(
 
 async function run(client: KubeClient, options: RunOptions): Promise<void> {
   const format = parseFormat(options.output);
-  const { nameRelease, runPreflight, sharePreflight } = await import('./preflight-run.ts');
+  const { nameRelease, requestRun } = await import('../preflight/request.ts');
   const { to, image, accept = [], timeout } = options;
   if (to === undefined && image === undefined) {
     throw new SluiceError('Usage', 'which release? Give --to VERSION or --image REFERENCE');
@@ -123,11 +123,10 @@ async function run(client: KubeClient, options: RunOptions): Promise<void> {
   const release = await nameRelease(client, words);
   const how = { accept, ...(timeout === undefined ? {} : { timeout }) };
   if (options.wait === false) {
-    const { randomBytes } = await import('node:crypto');
-    const { runIDBytes, runIDOf } = await import('../gates/run-request.ts');
-    const object = await sharePreflight(client, release, { ...how, runID: runIDOf(randomBytes(runIDBytes)) });
+    const { object } = await requestRun(client, release, how);
     return note(`asked for; see: sluice preflight show ${object.metadata.name}`);
   }
+  const { runPreflight } = await import('./preflight-run.ts');
   const object = await runPreflight(client, release, how);
   await printReport(object, format);
   process.exitCode = exitCodeOf(object, options.detailedExitcode === true);

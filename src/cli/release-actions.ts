@@ -3,8 +3,9 @@ import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/er
 import type { KubeClient } from '../kube/client.ts';
 import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { systemClock } from '../observe/clock.ts';
-import { clusterContent, type KnownBundle, knownBundles, trustedKeys } from '../release/content.ts';
+import { clusterContent, knownBundles, trustedKeys } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
+import type { KnownBundle } from '../release/known.ts';
 import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
 import { humanBytes, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
 import { createProgress } from './progress.ts';

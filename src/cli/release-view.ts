@@ -1,6 +1,6 @@
 import type { Condition } from '../api/core.ts';
 import type { InternalReleaseImage, NodeUpdate } from '../api/resources.ts';
-import type { KnownBundle } from '../release/content.ts';
+import type { KnownBundle } from '../release/known.ts';
 import type { ProgressRow } from './progress.ts';
 
 /** One release as people see it, from what the API says. */

@@ -5,7 +5,6 @@ import { newestFirst } from '../gates/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
 import { note } from './output.ts';
-import { type NamedRelease, sharePreflight } from './preflight-run.ts';
 import { conditionOf } from './upgrade-view.ts';
 
 export async function readClusterVersion(client: KubeClient): Promise<ClusterVersion> {
@@ -28,30 +27,6 @@ export function latestUpdate(version: ClusterVersion): string {
       next: 'Attach media with a newer release: sluice media attach.',
     },
   );
-}
-
-/**
- * Sets what is asked for, whole: what an earlier request left in other fields (a mode, a force) does not stay, which
- * a merge patch of single fields would let it.
- */
-export async function requestUpdate(
-  client: KubeClient,
-  release: NamedRelease,
-  options: { readonly force: boolean; readonly accept: readonly string[] },
-): Promise<ClusterVersion> {
-  if (options.accept.length > 0) await sharePreflight(client, release, { accept: options.accept });
-  const { clusterVersion } = names(client.platform);
-  return await client.patch(client.kinds.ClusterVersion, clusterVersion, {
-    spec: {
-      desiredUpdate: {
-        image: release.image,
-        version: release.version ?? null,
-        force: options.force ? true : null,
-        architecture: null,
-        mode: null,
-      },
-    },
-  });
 }
 
 export type UpdateEnd =

@@ -1,7 +1,7 @@
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { implicitName } from '../gates/run-request.ts';
 import { newestFirst } from '../gates/version.ts';
-import type { KnownBundle } from '../release/content.ts';
+import type { KnownBundle } from '../release/known.ts';
 import { humanDuration } from './output.ts';
 
 /** Condition of ClusterVersion by its type. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import type { Digest } from '../oci/digest.ts';
-import { acceptedAfter } from './upgrade-accept.ts';
+import { acceptedAfter } from '../preflight/request.ts';
 import { recommendations, versionLines } from './upgrade-view.ts';
 
 const now = Date.parse('2026-01-01T14:00:00Z');

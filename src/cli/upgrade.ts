@@ -110,7 +110,8 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   const targets = [options.to, options.toImage, options.toLatest].filter((each) => each !== undefined);
   if (targets.length > 1) throw new SluiceError('Usage', 'give one of --to, --to-latest and --to-image');
   if (targets.length === 0) return await overview(client, options);
-  const { nameRelease, runPreflight } = await import('./preflight-run.ts');
+  const { nameRelease, sharePreflight } = await import('../preflight/request.ts');
+  const { runPreflight } = await import('./preflight-run.ts');
   const request = await import('./upgrade-request.ts');
   const version = await request.readClusterVersion(client);
   const to = options.toLatest === true ? request.latestUpdate(version) : options.to;
@@ -130,10 +131,10 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
     note(`the cluster runs ${shown} already, or is on its way there`);
     return await status(client, options);
   }
-  const asked = await request.requestUpdate(client, release, {
-    force: options.force === true,
-    accept: options.accept ?? [],
-  });
+  const { accept = [] } = options;
+  if (accept.length > 0) await sharePreflight(client, release, { accept });
+  const { desireUpdate } = await import('../update/desire.ts');
+  const asked = await desireUpdate(client, release, { force: options.force === true });
   note(`Requested update to ${shown}`);
   const judged = await request.untilJudged(client, asked, release.digest);
   if (judged.end === 'refused') return refused(judged, shown);
@@ -224,7 +225,8 @@ async function clear(client: KubeClient): Promise<void> {
   const version = await readClusterVersion(client);
   const wish = version.spec.desiredUpdate;
   if (wish === undefined) return note('Nothing is asked for.');
-  await client.patch(client.kinds.ClusterVersion, version.metadata.name, { spec: { desiredUpdate: null } });
+  const { withdrawUpdate } = await import('../update/desire.ts');
+  await withdrawUpdate(client);
   const [latest] = version.status?.history ?? [];
   note(`Taken back: the request for ${wish.version ?? wish.image ?? 'an update'}.`);
   if (latest !== undefined && latest.state !== 'Completed') {

@@ -1,5 +1,4 @@
 import { labels, names } from '../api/names.ts';
-import type { NodeUpdate } from '../api/resources.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { createHttpClient, type HttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -10,6 +9,7 @@ import type { Descriptor } from '../oci/manifest.ts';
 import type { BlobOptions, BlobReader, ContentSource, RawManifest } from '../oci/source.ts';
 import { loadTrustedKeys, type TrustedKey } from '../trust/keys.ts';
 import { registryPassword } from './credentials.ts';
+import { bundlesOf, type KnownBundle } from './known.ts';
 import { addressOf } from './reports.ts';
 
 /** How a program proves itself to the nodes' registries. */
@@ -211,57 +211,9 @@ export async function pingRegistry(http: HttpClient, host: string): Promise<stri
   }
 }
 
-/** A release that some node holds or sees on its verified media. */
-export interface KnownBundle {
-  readonly name: string;
-  readonly version: string;
-  readonly bundleDigest: Digest;
-  readonly payload: Digest;
-  /** Nodes that hold it whole, sorted. */
-  readonly heldBy: readonly string[];
-  /** Nodes whose verified media carry it, sorted. */
-  readonly mountedOn: readonly string[];
-}
-
 /** Every release at hand, by name; where nodes disagree about a name's content, one entry for each digest. */
 export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
   return bundlesOf((await client.list(client.kinds.NodeUpdate)).items);
-}
-
-/** As `knownBundles`, from objects at hand. */
-export function bundlesOf(updates: readonly NodeUpdate[]): KnownBundle[] {
-  const bundles = new Map<string, KnownBundle & { heldBy: string[]; mountedOn: string[] }>();
-  for (const update of updates) {
-    const node = update.metadata.name;
-    const note = (entry: StatusEntry, where: 'heldBy' | 'mountedOn') => {
-      const { name, bundleDigest, version, payload } = entry;
-      if (bundleDigest === undefined || version === undefined || payload === undefined) return;
-      const known = bundles.get(bundleDigest) ?? {
-        name,
-        version,
-        bundleDigest: bundleDigest as Digest,
-        payload: payload as Digest,
-        heldBy: [],
-        mountedOn: [],
-      };
-      if (!known[where].includes(node)) known[where].push(node);
-      bundles.set(bundleDigest, known);
-    };
-    for (const entry of update.status?.store ?? []) note(entry, 'heldBy');
-    for (const entry of update.status?.media ?? []) if (entry.verified) note(entry, 'mountedOn');
-  }
-  for (const bundle of bundles.values()) {
-    bundle.heldBy.sort();
-    bundle.mountedOn.sort();
-  }
-  return [...bundles.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-interface StatusEntry {
-  readonly name: string;
-  readonly bundleDigest?: string;
-  readonly version?: string;
-  readonly payload?: string;
 }
 
 /**

@@ -12,11 +12,12 @@ import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { aggregate } from './aggregate.ts';
-import { bundlesOf, type ClusterContent, type KnownBundle } from './content.ts';
+import type { ClusterContent } from './content.ts';
 import { keepCredentials } from './credentials.ts';
 import { createDocuments } from './documents.ts';
 import { newsOf } from './events.ts';
 import { inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
+import { bundlesOf, type KnownBundle } from './known.ts';
 import { mirrorEntries } from './mirrors.ts';
 import {
   addFinalizer,
