@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { Command } from 'commander';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { operationsOf, withOperationsOptions } from './operations.ts';
 
 interface ControllerCommandOptions extends ConnectOptions {
   readonly releaseImage?: string;
@@ -11,11 +12,14 @@ interface ControllerCommandOptions extends ConnectOptions {
   readonly cert?: string;
   readonly key?: string;
   readonly identity?: string;
+  readonly statusListen?: string;
 }
 
 /** `sluice controller`. */
 export function command(): Command {
-  return withConnection(new Command().description('Run the controllers of releases, preflights and updates'))
+  return withOperationsOptions(
+    withConnection(new Command().description('Run the controllers of releases, preflights and updates')),
+  )
     .option('--release-image <ref>', 'the release that the cluster was installed with, by digest')
     .option('--lock-listen <address:port>', 'serve the FleetLock protocol there')
     .option('--trusted-keys <dir>', 'trusted keys beside those of the ConfigMap sluice-trusted-keys')
@@ -40,6 +44,7 @@ async function start(options: ControllerCommandOptions): Promise<void> {
   const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
   const { parseListen } = await import('../http/listen.ts');
   followParent();
+  const operations = await operationsOf(options);
   const client = await connect(options);
   const read = async (file: string | undefined) =>
     file === undefined ? undefined : await readFile(file, 'utf8');
@@ -56,6 +61,7 @@ async function start(options: ControllerCommandOptions): Promise<void> {
       ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
       ...(options.lockListen === undefined ? {} : { lock: parseListen(options.lockListen) }),
       identity: options.identity ?? hostname(),
+      ...operations,
       logger: createLogger('controller'),
       signal: terminationSignal(),
     });

@@ -1,7 +1,9 @@
 import { Command } from 'commander';
 import type { FleetLockGroup } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { operationsOf } from './operations.ts';
 import {
   formatFlag,
   formatHelp,
@@ -99,8 +101,16 @@ async function serveLock(options: LockOptions): Promise<void> {
   const { terminationSignal } = await import('../process/parent.ts');
   const { parseListen } = await import('../http/listen.ts');
   const signal = terminationSignal();
-  const locks = options.state === undefined ? await clusterLocks(options, signal) : await fileLocks(options);
-  const server = await serve({ ...parseListen(options.listen ?? ''), handler: locks.handler });
+  const { withOperations } = await import('../http/operations.ts');
+  const { metrics } = await operationsOf({});
+  const locks =
+    options.state === undefined
+      ? await clusterLocks(options, metrics, signal)
+      : await fileLocks(options, metrics);
+  const server = await serve({
+    ...parseListen(options.listen ?? ''),
+    handler: withOperations({ metrics, ready: { slots: locks.problem } }, locks.handler),
+  });
   note(`the fleet lock answers at http://${server.address}:${server.port}/`);
   await locks.run(signal);
   await server.close();
@@ -108,26 +118,39 @@ async function serveLock(options: LockOptions): Promise<void> {
 }
 
 /** The slots of the cluster's FleetLockGroups; nodes are drained. */
-async function clusterLocks(options: LockOptions, signal: AbortSignal) {
+async function clusterLocks(options: LockOptions, metrics: Metrics, signal: AbortSignal) {
   const { createLockServer } = await import('../lock/server.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { systemClock } = await import('../observe/clock.ts');
   const client = await connect(options);
-  const locks = createLockServer({ client, clock: systemClock, logger: createLogger('lock'), signal });
-  return { ...locks, close: () => client.close() };
+  const locks = createLockServer({
+    client,
+    metrics,
+    clock: systemClock,
+    logger: createLogger('lock'),
+    signal,
+  });
+  const problem = async () => void (await client.list(client.kinds.FleetLockGroup));
+  return { ...locks, problem, close: () => client.close() };
 }
 
 /** The slots in a directory, for hosts without a cluster. */
-async function fileLocks(options: LockOptions) {
+async function fileLocks(options: LockOptions, metrics: Metrics) {
   const { createPlainLockHandler } = await import('../lock/server.ts');
   const { openFileStore } = await import('../lock/file-store.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { systemClock } = await import('../observe/clock.ts');
   const store = await openFileStore(options.state ?? '', (options.slots ?? ['default=1']).map(groupRule));
-  const handler = createPlainLockHandler({ store, clock: systemClock, logger: createLogger('lock') });
+  const handler = createPlainLockHandler({
+    store,
+    metrics,
+    clock: systemClock,
+    logger: createLogger('lock'),
+  });
   const run = (signal: AbortSignal) =>
     new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  return { handler, run, close: () => store.close() };
+  const problem = async () => void (await store.groups());
+  return { handler, run, problem, close: () => store.close() };
 }
 
 /** `workers=3` */

@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts';
 import type { OsDriverName } from '../node/os-driver.ts';
 import { type ConnectOptions, connect } from './connect.ts';
+import { operationsOf } from './operations.ts';
 
 interface RunOptions extends ConnectOptions {
   readonly local?: boolean;
@@ -17,6 +18,7 @@ interface RunOptions extends ConnectOptions {
   readonly containers?: string;
   readonly osDriver?: OsDriverName;
   readonly bootId?: string;
+  readonly statusListen?: string;
 }
 
 /** `sluice node run`. */
@@ -26,6 +28,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   const { createLogger } = await import('../observe/log.ts');
   const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
   const { programVersion } = await import('./version.ts');
+  const operations = await operationsOf(options);
   const [name, dir, address] = [need(options, 'name'), need(options, 'dir'), need(options, 'address')];
   const tlsFiles = { ca: need(options, 'ca'), cert: need(options, 'cert'), key: need(options, 'key') };
   followParent();
@@ -44,6 +47,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       osDriver: options.osDriver ?? 'simulated',
       ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
       agentVersion: programVersion(),
+      ...operations,
       logger: createLogger('node').child({ node: name }),
       signal: terminationSignal(),
     });
@@ -73,6 +77,7 @@ async function runAlone(options: RunOptions): Promise<void> {
     configDirectories: options.configDir ?? configDirectories,
     osDriver: options.osDriver ?? 'auto',
     ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
+    ...(await operationsOf(options)),
     logger: createLogger('node'),
     signal: terminationSignal(),
   });

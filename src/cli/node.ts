@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { withConnection } from './connect.ts';
+import { withOperationsOptions } from './operations.ts';
 import { formatFlag, formatHelp } from './output.ts';
 
 /** `sluice node run|why|status|config|approve`. */
@@ -30,7 +31,7 @@ export function command(): Command {
     .option('--config-dir <dir...>', 'directories of drop-ins, a later one wins')
     .option(formatFlag, formatHelp)
     .action(async (options) => (await import('./node-config.ts')).config(options));
-  withConnection(root.command('run').description('Run the agent of one node'))
+  withOperationsOptions(withConnection(root.command('run').description('Run the agent of one node')))
     .option('--local', 'a host without a cluster: the agent goes by its configuration alone')
     .option('--name <node>', 'the name of the node')
     .option('--dir <dir>', 'where it keeps its store and its state (--local: /var/lib/sluice)')

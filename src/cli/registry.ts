@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
+import { operationsOf, withOperationsOptions } from './operations.ts';
 
 interface ServeCommandOptions {
   readonly store: string;
@@ -15,16 +16,19 @@ interface ServeCommandOptions {
   readonly peerServername: string;
   readonly trustedKeys: string;
   readonly writable?: true;
+  readonly statusListen?: string;
 }
 
 /** `sluice registry serve`. */
 export function command(): Command {
   const root = new Command().description("Serve a node's store and its verified media");
-  root
-    .command('serve')
-    .description(
-      'Serve images to kubelets, other nodes and people: distribution-spec 1.1, read-only unless --writable',
-    )
+  withOperationsOptions(
+    root
+      .command('serve')
+      .description(
+        'Serve images to kubelets, other nodes and people: distribution-spec 1.1, read-only unless --writable',
+      ),
+  )
     .requiredOption('--store <dir>', 'the store, which holds docker/registry/v2')
     .option('--trees <file>', 'what to answer from, in order: store, media, peers (the node agent writes it)')
     .option('--listen <address:port>', 'where to listen', '127.0.0.1:22625')
@@ -80,11 +84,13 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
       },
     );
   }
-  const [{ serveRegistry }, { createLogger }] = await Promise.all([
+  const [{ serveRegistry }, { createLogger }, { serveOperations }] = await Promise.all([
     import('../registry/server.ts'),
     import('../observe/log.ts'),
+    import('../http/operations.ts'),
   ]);
   const logger = createLogger('registry');
+  const { metrics, status } = await operationsOf(options);
   const server = await serveRegistry({
     storePath: options.store,
     address,
@@ -100,12 +106,18 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     },
     trustedKeys: options.trustedKeys,
     writable: options.writable === true,
+    metrics,
     logger,
   });
+  const operations =
+    status === undefined
+      ? undefined
+      : await serveOperations(status, { metrics, ready: { trees: server.problem } });
   logger.info({ address: server.address, port: server.port }, 'the registry answers');
   if (!signal.aborted)
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await server.close(stopGraceMs);
+  await operations?.close();
 }
 
 /** Milliseconds that transfers get to end by themselves when the registry is stopped. */

@@ -1,12 +1,14 @@
 import type { Platform } from '../api/kinds.ts';
 import { names } from '../api/names.ts';
 import { SluiceError } from '../errors/error.ts';
+import { type Operations, serveOperations, withOperations } from '../http/operations.ts';
 import { type RunningServer, serve } from '../http/server.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
 import { createLockServer } from '../lock/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { runPreflightController } from '../preflight/controller.ts';
 import { clusterContent, type RegistryIdentity, trustedKeys } from '../release/content.ts';
 import { runReleaseController } from '../release/controller.ts';
@@ -25,6 +27,9 @@ export interface ControllerOptions {
   readonly lock?: { readonly address: string; readonly port: number };
   /** Tells this process from every other that may lead. */
   readonly identity: string;
+  readonly metrics: Metrics;
+  /** Where health and metrics are served; absent: beside the FleetLock protocol alone. */
+  readonly status?: { readonly address: string; readonly port: number };
   readonly clock?: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -38,14 +43,18 @@ const leaseName = 'sluice-controller';
  * ends and a new one begins with nothing in memory.
  */
 export async function runControllers(options: ControllerOptions): Promise<void> {
-  const { client, logger, signal } = options;
+  const { client, logger, metrics, signal } = options;
   const clock = options.clock ?? systemClock;
-  const locks = createLockServer({ client, clock, logger: logger.child({ part: 'lock' }), signal });
-  let server: RunningServer | undefined;
+  const locks = createLockServer({ client, metrics, clock, logger: logger.child({ part: 'lock' }), signal });
+  const sight = leaseSight(metrics, clock);
+  const operations: Operations = { metrics, ready: { api: sight.problem } };
+  const servers: RunningServer[] = [];
   if (options.lock !== undefined) {
-    server = await serve({ ...options.lock, handler: locks.handler });
+    const server = await serve({ ...options.lock, handler: withOperations(operations, locks.handler) });
     logger.info({ address: server.address, port: server.port }, 'fleet lock answers');
+    servers.push(server);
   }
+  if (options.status !== undefined) servers.push(await serveOperations(options.status, operations));
   try {
     const { lost } = await runWithLeaderElection({
       client,
@@ -54,6 +63,9 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       identity: options.identity,
       signal,
       logger,
+      clock,
+      onReach: sight.reached,
+      onLeading: sight.leading,
       run: (leading) => lead(options, clock, leading, locks.run),
     });
     if (lost) {
@@ -66,8 +78,30 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       );
     }
   } finally {
-    await server?.close();
+    for (const server of servers) await server.close();
   }
+}
+
+/** Milliseconds without an answer of the API after which a controller is not ready. */
+const silentMsMax = 30_000;
+
+/** What the lease tells of this process: whether it leads, and whether the API answers it. */
+function leaseSight(metrics: Metrics, clock: Clock) {
+  const leader = metrics.gauge('sluice_leader', '1 while this process leads.');
+  leader.set({}, 0);
+  let reachedMs = clock.now();
+  return {
+    reached: () => {
+      reachedMs = clock.now();
+    },
+    leading: (leads: boolean) => leader.set({}, leads ? 1 : 0),
+    problem: () => {
+      const silentMs = clock.now() - reachedMs;
+      return silentMs < silentMsMax
+        ? undefined
+        : `the API has not answered for ${Math.round(silentMs / 1000)} s`;
+    },
+  };
 }
 
 async function lead(

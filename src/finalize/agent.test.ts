@@ -6,11 +6,12 @@ import { type TestContext, test } from 'node:test';
 import { SluiceError } from '../errors/error.ts';
 import { systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
+import { createMetrics } from '../observe/metrics.ts';
 import type { Digest } from '../oci/digest.ts';
 import { createFinalizationAgent, type Desired } from './agent.ts';
 import type { LockAnswer, LockRequest } from './fleet-lock.ts';
 import { markerPathIn, writeMarker } from './marker.ts';
-import { createMetrics } from './metrics.ts';
+import { createAgentMetrics } from './metrics.ts';
 import { type AgentReport, transitions } from './report.ts';
 import { bootSimulated, installSimulated, simulatedDriver } from './simulated.ts';
 import type { Users } from './users.ts';
@@ -44,7 +45,8 @@ async function createNode(t: TestContext) {
   let finalized: 'reboots' | 'nothing' | 'refused' = 'reboots';
   let desired: Desired = { image: `os@${v2}`, digest: v2 };
   /** Runs one boot until the node reboots or `enough` says so. */
-  const metrics = createMetrics(0);
+  const told = createMetrics();
+  const metrics = createAgentMetrics(told);
   async function boot(bootID: string, enough: (report: AgentReport) => boolean = () => false) {
     await bootSimulated(dir, bootID);
     const stop = new AbortController();
@@ -119,7 +121,7 @@ async function createNode(t: TestContext) {
     },
     asked,
     warned,
-    metrics,
+    told,
     config,
     set: (next: { unlock?: LockAnswer; users?: Users; finalized?: typeof finalized }) => {
       unlockAnswer = next.unlock ?? unlockAnswer;
@@ -326,8 +328,8 @@ test('users at the end of a window: half of what is left of it, then it goes on'
 test('what holds is a metric, with its reason; no foreign text becomes a label', async (t) => {
   const node = await createNode(t);
   await node.boot('boot-1', held);
-  const text = node.metrics.render();
-  assert.match(text, /sluice_held_since_seconds\{gate="marker_file",reason="NoMarker"\} \d+/);
+  const text = await node.told.render();
+  assert.match(text, /sluice_agent_held_since_timestamp_seconds\{gate="marker_file",reason="NoMarker"\} \d+/);
   assert.match(text, /sluice_strategy\{strategy="fleet_lock"\} 1/);
   assert.match(text, /sluice_deploy_attempts_total 1/);
   for (const line of text.trim().split('\n'))

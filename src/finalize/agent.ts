@@ -14,7 +14,7 @@ import type { LockAnswer, LockRequest } from './fleet-lock.ts';
 import { type Hold, lookAgainMs, nextLookMs } from './hold.ts';
 import { lookAtMarker, type Marker, removeMarker, writeMarker } from './marker.ts';
 import { type MemoryFile, openMemory } from './memory.ts';
-import type { Metrics } from './metrics.ts';
+import type { AgentMetrics } from './metrics.ts';
 import { type AgentReport, type AgentState, createReports } from './report.ts';
 import { lastWarningMs, type Users } from './users.ts';
 import { createWatcher } from './watch.ts';
@@ -63,7 +63,7 @@ export interface AgentOptions {
   readonly onConfig?: (config: FinalizeConfig) => void;
   /** The only uid who may own the marker; root's. */
   readonly markerOwnerUid: number;
-  readonly metrics: Metrics;
+  readonly metrics: AgentMetrics;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -169,7 +169,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
 
   async function report(state: AgentState, holds: readonly Hold[], facts: Facts): Promise<void> {
     const made = reportOf(state, holds, facts);
-    metrics.report(made);
+    metrics.report(made, facts.now);
     await options.report(made);
   }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../errors/error.ts';
 import type { HttpClient } from '../http/client.ts';
-import type { Metrics } from './metrics.ts';
+import type { AgentMetrics } from './metrics.ts';
 
 /** The answer to a request for the slot, as the agent acts on it. */
 export type LockAnswer =
@@ -27,7 +27,7 @@ export interface LockRequest {
  */
 export function createFleetLockClient(
   http: HttpClient,
-  metrics?: Pick<Metrics, 'count'>,
+  metrics?: Pick<AgentMetrics, 'count'>,
   timeoutMs = lockTimeoutMs,
 ): {
   preReboot(request: LockRequest): Promise<LockAnswer>;

@@ -7,12 +7,18 @@ import { dirname } from 'node:path';
  * Writes the metrics to whoever connects, then ends: a plain dump without HTTP, as zincati's promsock, which
  * local_exporter and socat read. Everybody on the host may.
  */
-export async function serveMetrics(path: string, render: () => string): Promise<{ close(): Promise<void> }> {
+export async function serveMetrics(
+  path: string,
+  render: () => Promise<string>,
+): Promise<{ close(): Promise<void> }> {
   await mkdir(dirname(path), { recursive: true, mode: 0o755 });
   rmSync(path, { force: true });
   const server = createServer((socket) => {
     socket.on('error', () => {});
-    socket.end(render());
+    render().then(
+      (text) => socket.end(text),
+      () => socket.destroy(),
+    );
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

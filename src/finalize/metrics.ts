@@ -1,7 +1,8 @@
+import type { Metrics } from '../observe/metrics.ts';
 import type { FinalizeConfig } from './config.ts';
-import type { AgentReport } from './report.ts';
+import { type AgentReport, agentStates } from './report.ts';
 
-type Counter =
+type AgentCounter =
   | 'deployAttempts'
   | 'deployFailures'
   | 'finalizeAttempts'
@@ -11,7 +12,7 @@ type Counter =
   | 'lockRequests'
   | 'lockErrors';
 
-const counterNames: Record<Counter, readonly [string, string]> = {
+const counterNames: Record<AgentCounter, readonly [string, string]> = {
   deployAttempts: ['sluice_deploy_attempts_total', 'Updates that were begun to be staged.'],
   deployFailures: ['sluice_deploy_failures_total', 'Updates that could not be staged.'],
   finalizeAttempts: ['sluice_finalize_attempts_total', 'Reboots that were ordered.'],
@@ -23,95 +24,63 @@ const counterNames: Record<Counter, readonly [string, string]> = {
 };
 
 /** What an agent tells Prometheus. Label values are closed sets of ours: no foreign text becomes one. */
-export interface Metrics {
-  count(counter: Counter): void;
+export interface AgentMetrics {
+  count(counter: AgentCounter): void;
   looked(at: number): void;
   config(config: FinalizeConfig, valid: boolean): void;
-  report(report: AgentReport): void;
+  report(report: AgentReport, at: number): void;
   booted(intoUpdate: boolean): void;
-  /** The text format of Prometheus, version 0.0.4. */
-  render(): string;
 }
 
-export function createMetrics(startedAt: number): Metrics {
-  const counters = new Map<Counter, number>();
-  const boots = { true: 0, false: 0 };
-  let lookedAt = 0;
-  let rule: { config: FinalizeConfig; valid: boolean } | undefined;
+export function createAgentMetrics(metrics: Metrics): AgentMetrics {
+  const counters = new Map(
+    Object.entries(counterNames).map(([counter, [name, help]]) => [counter, metrics.counter(name, help)]),
+  );
+  const looks = metrics.gauge('sluice_agent_last_look_timestamp_seconds', 'When the agent looked last.');
+  const changed = metrics.gauge(
+    'sluice_agent_state_change_timestamp_seconds',
+    'When its state changed last.',
+  );
+  const state = metrics.gauge('sluice_agent_state', 'The state of the agent: 1 for the one it is in.', [
+    'state',
+  ]);
+  const boots = metrics.counter(
+    'sluice_boots_total',
+    'Boots after an order of ours, by whether they were into the update.',
+    ['updated'],
+  );
+  const valid = metrics.gauge('sluice_config_valid', '1 while the configuration is well formed.');
+  const enabled = metrics.gauge('sluice_updates_enabled', '1 where updates are enabled.');
+  const strategy = metrics.gauge('sluice_strategy', 'The strategies that must all allow.', ['strategy']);
+  const held = metrics.gauge(
+    'sluice_agent_held_since_timestamp_seconds',
+    'What holds the node, and since when.',
+    ['gate', 'reason'],
+  );
+  const next = metrics.gauge(
+    'sluice_agent_next_possible_timestamp_seconds',
+    'When it could reboot at the earliest; absent where no time is known.',
+  );
+  for (const updated of ['true', 'false']) boots.add({ updated }, 0);
   let last: AgentReport | undefined;
-  let changedAt = startedAt;
   return {
-    count: (counter) => void counters.set(counter, (counters.get(counter) ?? 0) + 1),
-    looked: (at) => {
-      lookedAt = at;
+    count: (counter) => counters.get(counter)?.add({}),
+    looked: (at) => looks.set({}, at / 1000),
+    config(config, isValid) {
+      valid.set({}, isValid ? 1 : 0);
+      enabled.set({}, config.enabled ? 1 : 0);
+      strategy.replace(config.strategies.map((name) => [{ strategy: name }, 1]));
     },
-    config: (config, valid) => {
-      rule = { config, valid };
-    },
-    report: (report) => {
-      if (last?.state !== report.state) changedAt = Date.now();
+    report(report, at) {
+      if (last?.state !== report.state) changed.set({}, at / 1000);
       last = report;
-    },
-    booted: (intoUpdate) => {
-      boots[`${intoUpdate}`] += 1;
-    },
-    render() {
-      const lines: string[] = [];
-      const family = (name: string, type: 'gauge' | 'counter', help: string, samples: [string, number][]) => {
-        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
-        for (const [labels, value] of samples) lines.push(`${name}${labels} ${value}`);
-      };
-      family('process_start_time_seconds', 'gauge', 'Start of the agent.', [['', startedAt / 1000]]);
-      family('sluice_agent_last_look_seconds', 'gauge', 'When the agent looked last.', [
-        ['', lookedAt / 1000],
-      ]);
-      family('sluice_agent_state_change_seconds', 'gauge', 'When its state changed last.', [
-        ['', changedAt / 1000],
-      ]);
-      for (const [counter, [name, help]] of Object.entries(counterNames)) {
-        family(name, 'counter', help, [['', counters.get(counter as Counter) ?? 0]]);
-      }
-      family(
-        'sluice_boots_total',
-        'counter',
-        'Boots after an order of ours, by whether they were into the update.',
-        [
-          ['{updated="true"}', boots.true],
-          ['{updated="false"}', boots.false],
-        ],
+      state.replace(agentStates.map((each) => [{ state: each }, each === report.state ? 1 : 0]));
+      held.replace(
+        report.holds.map(({ gate, reason, since }) => [{ gate, reason }, Date.parse(since) / 1000] as const),
       );
-      if (rule !== undefined) {
-        family('sluice_config_valid', 'gauge', '1 while the configuration is well formed.', [
-          ['', rule.valid ? 1 : 0],
-        ]);
-        family('sluice_updates_enabled', 'gauge', '1 where updates are enabled.', [
-          ['', rule.config.enabled ? 1 : 0],
-        ]);
-        family(
-          'sluice_strategy',
-          'gauge',
-          'The strategies that must all allow.',
-          rule.config.strategies.map((name) => [`{strategy="${name}"}`, 1]),
-        );
-      }
-      if (last !== undefined) {
-        const { state, holds } = last;
-        family('sluice_agent_state', 'gauge', 'The state of the agent.', [[`{state="${state}"}`, 1]]);
-        const seen = new Map(
-          holds.map(({ gate, reason, since }) => [
-            `{gate="${gate}",reason="${reason}"}`,
-            Date.parse(since) / 1000,
-          ]),
-        );
-        family('sluice_held_since_seconds', 'gauge', 'What holds the node, and since when.', [...seen]);
-        if (last.nextPossible !== undefined) {
-          const at = Date.parse(last.nextPossible) / 1000;
-          family('sluice_next_possible_seconds', 'gauge', 'When it could reboot at the earliest.', [
-            ['', at],
-          ]);
-        }
-      }
-      return `${lines.join('\n')}\n`;
+      const { nextPossible } = report;
+      next.replace(nextPossible === undefined ? [] : [[{}, Date.parse(nextPossible) / 1000]]);
     },
+    booted: (intoUpdate) => boots.add({ updated: String(intoUpdate) }),
   };
 }

@@ -7,7 +7,7 @@ import type { Desired } from './agent.ts';
 import { askGraph, type GraphAnswer } from './cincinnati.ts';
 import type { FinalizeConfig } from './config.ts';
 import type { OsDriver } from './driver.ts';
-import type { Metrics } from './metrics.ts';
+import type { AgentMetrics } from './metrics.ts';
 
 export interface UpdateSource {
   /** Undefined before it is known what is staged. */
@@ -30,7 +30,7 @@ export function createUpdateSource(options: {
   /** The configuration in force; undefined before it was read. */
   readonly config: () => FinalizeConfig | undefined;
   readonly changed: () => void;
-  readonly metrics: Metrics;
+  readonly metrics: AgentMetrics;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

@@ -15,6 +15,9 @@ export interface LeaderElectionOptions {
   readonly logger: Logger;
   /** The work of the leader; its signal aborts when the lease is lost or `signal` aborts. */
   run(signal: AbortSignal): Promise<void>;
+  /** Called whenever the API has answered for the lease. */
+  readonly onReach?: () => void;
+  readonly onLeading?: (leads: boolean) => void;
   readonly timing?: LeaderTiming;
   readonly clock?: Clock;
 }
@@ -109,7 +112,9 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
 
   async function attempt(): Promise<boolean> {
     try {
-      return await tryHold();
+      const held = await tryHold();
+      options.onReach?.();
+      return held;
     } catch (error) {
       if (!signal.aborted && !isConflict(error) && !isAlreadyExists(error)) {
         logger.warn({ error: messageOf(error) }, 'lease could not be reached');
@@ -157,6 +162,7 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
 
   if (!(await waitForLease())) return { lost: false };
   logger.info({}, 'leading');
+  options.onLeading?.(true);
   const work = new AbortController();
   const stopWork = () => work.abort(signal.reason);
   signal.addEventListener('abort', stopWork, { once: true });
@@ -176,6 +182,7 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     if (!work.signal.aborted) work.abort();
   }
   const lost = await keeping;
+  options.onLeading?.(false);
   if (!lost) await release();
   return { lost };
 }

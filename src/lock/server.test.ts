@@ -7,6 +7,7 @@ import { createHttpClient } from '../http/client.ts';
 import { serve } from '../http/server.ts';
 import { systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
+import { createMetrics } from '../observe/metrics.ts';
 import { lockIdOf } from './identity.ts';
 import { releaseHolder } from './release.ts';
 import { createLockServer } from './server.ts';
@@ -20,6 +21,7 @@ async function setUp(t: TestContext, slots: number) {
   const stop = new AbortController();
   const locks = createLockServer({
     client,
+    metrics: createMetrics(),
     clock: systemClock,
     logger: silentLogger,
     signal: stop.signal,

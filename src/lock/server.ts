@@ -4,6 +4,7 @@ import { readBody } from '../http/server.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { parseStrictJson } from '../oci/json.ts';
 import { createApiStore } from './api-store.ts';
 import { drainIsPossible, isReady, uncordon } from './drain.ts';
@@ -15,6 +16,7 @@ import type { LockGroup, LockStore } from './store.ts';
 
 export interface LockServerOptions {
   readonly client: KubeClient;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Ends the watch on Nodes. */
@@ -70,11 +72,16 @@ function createLockHandler(options: {
   readonly store: LockStore;
   readonly nodes: NodeDirectory;
   readonly uncordon: (node: string) => Promise<void>;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
 }): LockServer['handler'] {
   const { store, nodes, clock, logger } = options;
-  const metrics = createLockMetrics();
+  const metrics = createLockMetrics(
+    options.metrics,
+    () => store.groups(),
+    () => clock.now(),
+  );
 
   /** Gone for too long: its node is not Ready, or, where it has none, it has not asked since. */
   function overdue(group: LockGroup, holder: Holder, now: number): boolean {
@@ -141,11 +148,6 @@ function createLockHandler(options: {
 
   return async (request, response) => {
     const call = request.url?.split('?')[0];
-    if (call === '/metrics' && request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' });
-      response.end(metrics.render(await store.groups(), clock.now()));
-      return;
-    }
     let given: Answer;
     try {
       given = await answer(request, call);

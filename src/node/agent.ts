@@ -10,7 +10,7 @@ import { createFleetLockClient } from '../finalize/fleet-lock.ts';
 import { createHost } from '../finalize/host.ts';
 import { followLogind } from '../finalize/logind.ts';
 import type { Marker } from '../finalize/marker.ts';
-import { createMetrics } from '../finalize/metrics.ts';
+import { createAgentMetrics } from '../finalize/metrics.ts';
 import { serveMetrics } from '../finalize/metrics-socket.ts';
 import { createNotifier, statusText } from '../finalize/notify.ts';
 import type { AgentReport } from '../finalize/report.ts';
@@ -20,6 +20,7 @@ import type { HttpClient } from '../http/client.ts';
 import { lockIdOf } from '../lock/identity.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import type { NodeRoutes } from './socket.ts';
 
 export interface NodeAgentOptions {
@@ -34,6 +35,8 @@ export interface NodeAgentOptions {
   readonly report?: (report: AgentReport) => Promise<void>;
   /** What the API server's clock says; absent where there is none. */
   readonly skew?: () => Promise<Omit<ClockEvidence, 'declared'>>;
+  /** Whom it tells what it counts. */
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -49,7 +52,7 @@ export interface NodeAgent {
 /** Puts one finalization agent together: with the host where reboots are real, with the update graph where there is no cluster. */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { clock, driver, logger, signal } = options;
-  const metrics = createMetrics(clock.now());
+  const metrics = createAgentMetrics(options.metrics);
   const http = lazyHttpClient();
   const notifier = createNotifier(logger);
   let last: AgentReport | undefined;
@@ -137,7 +140,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     async run() {
       // Metrics are worth no outage: where the socket cannot be made, the agent does its work without it.
       const path = join(options.runDir, 'public', 'metrics.promsock');
-      const dump = await serveMetrics(path, metrics.render).catch((error) => {
+      const dump = await serveMetrics(path, options.metrics.render).catch((error) => {
         logger.warn({ path, error: messageOf(error) }, 'metrics are not served');
       });
       try {

@@ -65,6 +65,8 @@ export interface ContentManager {
   detach(what: string): Promise<Attachment>;
   /** What the node says of its content now. */
   status(): ReturnType<typeof nodeUpdateStatus>;
+  /** Why this node's registry does not answer; undefined where it does. */
+  registryDown(): string | undefined;
   /** For the node's socket. */
   readonly routes: NodeRoutes;
 }
@@ -343,6 +345,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     attach,
     detach,
     status,
+    registryDown: registry.down,
     routes: contentRoutes({ nodeName, attach, detach, status }),
     async run() {
       const purged = await store.purgeStale(staleMs).catch(() => 0);

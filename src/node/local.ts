@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { serveOperations } from '../http/operations.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { createNodeAgent } from './agent.ts';
 import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
@@ -14,6 +16,9 @@ export interface LocalNodeOptions {
   readonly configDirectories: readonly string[];
   readonly osDriver: OsDriverName;
   readonly bootId?: string;
+  readonly metrics: Metrics;
+  /** Where health and metrics are served; absent: metrics at the socket in the run directory alone. */
+  readonly status?: { readonly address: string; readonly port: number };
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -39,15 +44,20 @@ export async function runLocalNode(options: LocalNodeOptions): Promise<number> {
     machineId,
     bootId,
     configDirectories: options.configDirectories,
+    metrics: options.metrics,
     clock: systemClock,
     logger: options.logger,
     signal,
   });
+  const { metrics } = options;
+  const status =
+    options.status === undefined ? undefined : await serveOperations(options.status, { metrics });
   const socket = await serveNodeSocket(nodeSocketPath(options.run), node.routes, options.logger);
   try {
     await node.run();
   } finally {
     await socket.close();
+    await status?.close();
   }
   return reboot.signal.aborted ? rebootExitCode : 0;
 }

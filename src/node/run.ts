@@ -5,10 +5,12 @@ import { names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import { createHttpClient } from '../http/client.ts';
+import { serveOperations } from '../http/operations.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { createRegistryClient } from '../oci/client.ts';
 import { readConfig } from '../oci/image.ts';
 import { parseReference } from '../oci/reference.ts';
@@ -33,6 +35,9 @@ export interface NodeOptions {
   readonly osDriver: OsDriverName;
   readonly bootId?: string;
   readonly agentVersion: string;
+  readonly metrics: Metrics;
+  /** Where health and metrics are served; absent: metrics at the socket in the run directory alone. */
+  readonly status?: { readonly address: string; readonly port: number };
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -126,6 +131,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     desired: () => desiredOf(updates.get(name) as NodeUpdate | undefined),
     report: createReporter(client, name, options.agentVersion, clock),
     skew: createSkewMeter(registryHttp, client.server, clock),
+    metrics: options.metrics,
     clock,
     logger: logger.child({ part: 'finalize' }),
     signal,
@@ -136,6 +142,13 @@ export async function runNode(options: NodeOptions): Promise<number> {
     if (before !== change.object.metadata.generation) finalization.agent.wake();
   });
   updates.start();
+  const status =
+    options.status === undefined
+      ? undefined
+      : await serveOperations(options.status, {
+          metrics: options.metrics,
+          ready: { registry: () => content.registryDown() },
+        });
   const socket = await serveNodeSocket(
     nodeSocketPath(dirs.run),
     { ...content.routes, ...finalization.routes },
@@ -147,6 +160,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     );
   } finally {
     await socket.close();
+    await status?.close();
     await pods?.end();
     await Promise.all([registryHttp.close(), client.close()]);
   }

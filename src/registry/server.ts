@@ -4,11 +4,13 @@ import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
 import { serve, type TlsMaterial } from '../http/server.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { openStore } from '../store/store.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
 import { createAuthenticator } from './auth.ts';
 import { createRegistryHandler } from './handler.ts';
 import { type HtpasswdEntry, parseHtpasswd } from './htpasswd.ts';
+import { observeRegistry } from './metrics.ts';
 import { openServedTree, type PeerIdentity } from './open-tree.ts';
 import { createPush } from './push.ts';
 import { storeTree } from './store-tree.ts';
@@ -31,6 +33,8 @@ export interface RegistryServerOptions {
   readonly writable?: boolean;
   /** A directory of `*.pub`. */
   readonly trustedKeys: string;
+  /** Whom it tells what it answers; absent: nobody. */
+  readonly metrics?: Metrics;
   readonly logger: Logger;
   /** Milliseconds between looks at the files, default 2000. */
   readonly pollMs?: number;
@@ -39,6 +43,8 @@ export interface RegistryServerOptions {
 export interface RegistryServer {
   readonly address: string;
   readonly port: number;
+  /** Why it should not be relied on yet. */
+  problem(): string | undefined;
   close(graceMs?: number): Promise<void>;
 }
 
@@ -80,15 +86,16 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
     clientCertificates: options.tls?.clientCaFile !== undefined,
   });
   const material = options.tls === undefined ? undefined : await readTls(options.tls);
+  const handler = createRegistryHandler({
+    trees: trees.current,
+    authenticate: isOpen ? async () => 'anybody' : authenticate,
+    logger,
+    ...(options.writable === true ? { push: createPush(await openStore(options.storePath)) } : {}),
+  });
   const server = await serve({
     address: options.address,
     port: options.port,
-    handler: createRegistryHandler({
-      trees: trees.current,
-      authenticate: isOpen ? async () => 'anybody' : authenticate,
-      logger,
-      ...(options.writable === true ? { push: createPush(await openStore(options.storePath)) } : {}),
-    }),
+    handler: options.metrics === undefined ? handler : observeRegistry(options.metrics, trees, handler),
     ...(material === undefined ? {} : { tls: material }),
     ...(options.writable === true ? { requestTimeoutMs: 0 } : {}), // A layer of gigabytes may come slowly.
     logger,
@@ -116,6 +123,7 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
   return {
     address: server.address,
     port: server.port,
+    problem: () => (trees.current().length === 0 ? 'no tree is served yet' : undefined),
     async close(graceMs) {
       stop.abort();
       clearInterval(retrying);

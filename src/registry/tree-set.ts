@@ -17,6 +17,8 @@ export interface TreeSetOptions {
 export interface TreeSet {
   /** Those that are open, in the order in which they are wanted. */
   current(): readonly ServedTree[];
+  /** How many are wanted, and how many of them are open. */
+  tally(): { readonly wanted: number; readonly open: number };
   /**
    * Reads what is wanted and opens what is new; what stands goes on meanwhile.
    * @param reopen which of those that stand are to be opened anew, because what they were checked against changed.
@@ -102,6 +104,10 @@ export function createTreeSet(options: TreeSetOptions): TreeSet {
   }
 
   return {
+    tally: () => ({
+      wanted: slots.size,
+      open: [...slots.values()].filter((slot) => slot.tree !== undefined).length,
+    }),
     current: () => order.flatMap((key) => slots.get(key)?.tree ?? []),
     reload: (reopen = () => false) => inTurn(() => readAndOpen(reopen)),
     retry: () => inTurn(openMissing),

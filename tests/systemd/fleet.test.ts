@@ -8,6 +8,7 @@ import { openFileStore } from '../../src/lock/file-store.ts';
 import { createPlainLockHandler } from '../../src/lock/server.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { silentLogger } from '../../src/observe/log.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
 import { needs } from '../tier.ts';
 import { until } from './host.ts';
 import { standalone, untilHeldBy } from './seen.ts';
@@ -18,7 +19,12 @@ test(
   async (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'sluice-fleet-'));
     const store = await openFileStore(dir, [{ name: 'default', slots: 1 }]);
-    const handler = createPlainLockHandler({ store, clock: systemClock, logger: silentLogger });
+    const handler = createPlainLockHandler({
+      store,
+      metrics: createMetrics(),
+      clock: systemClock,
+      logger: silentLogger,
+    });
     const log: { call: string; id: string; status: number }[] = [];
     const server = await serve({
       address: '0.0.0.0',
