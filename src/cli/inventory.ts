@@ -84,7 +84,8 @@ async function blobsOf(
   options: Options,
 ): Promise<Set<Digest>> {
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
-  const { clusterContent, trustedKeys } = await import('../release/content.ts');
+  const { clusterContent } = await import('../release/content.ts');
+  const { trustedKeys } = await import('../release/trusted-keys.ts');
   const { openBundle } = await import('../bundle/bundle.ts');
   const { closure } = await import('../bundle/closure.ts');
   const { tls } = findKubeconfig({

@@ -3,10 +3,11 @@ import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/er
 import type { KubeClient } from '../kube/client.ts';
 import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { systemClock } from '../observe/clock.ts';
-import { clusterContent, knownBundles, trustedKeys } from '../release/content.ts';
+import { clusterContent, knownBundles } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
 import type { KnownBundle } from '../release/known.ts';
 import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
+import { trustedKeys } from '../release/trusted-keys.ts';
 import { humanBytes, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
 import { createProgress } from './progress.ts';
 import type { ReleaseOptions } from './release.ts';

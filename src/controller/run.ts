@@ -10,8 +10,9 @@ import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { runPreflightController } from '../preflight/controller.ts';
-import { clusterContent, type RegistryIdentity, trustedKeys } from '../release/content.ts';
+import { clusterContent, type RegistryIdentity } from '../release/content.ts';
 import { runReleaseController } from '../release/controller.ts';
+import { trustedKeys } from '../release/trusted-keys.ts';
 import { runUpdateController } from '../update/controller.ts';
 
 export interface ControllerOptions {

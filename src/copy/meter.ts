@@ -3,7 +3,10 @@ import type { CopyPlan, PlannedBlob } from './plan.ts';
 
 export interface CopyProgress {
   readonly phase: 'Copying' | 'Verifying';
-  /** Of the whole closure, what the store had before included: it never goes back within a phase. */
+  /**
+   * Of the whole closure, what the store had before included, in blobs that are not whole as well. It never goes back
+   * within a phase: what is fetched a second time is counted when it goes beyond the first.
+   */
   readonly bytesDone: number;
   readonly bytesTotal: number;
   /** Written to the disk by this call. */
@@ -27,11 +30,13 @@ export function createMeter(plan: CopyPlan, onProgress?: (progress: CopyProgress
   let written = 0;
   let verifiedBytes = 0;
   let doneBytes = plan.bytesTotal - plan.bytesMissing;
+  let shownBytes = Math.min(plan.bytesTotal, doneBytes + plan.bytesArrived);
   const at = new Map<Digest, number>();
   const lacking = lackingByImage(plan);
   const report = () => {
     const imagesDone = plan.imagesTotal - lacking.size;
-    const bytesDone = phase === 'Verifying' ? verifiedBytes : doneBytes;
+    shownBytes = Math.max(shownBytes, doneBytes);
+    const bytesDone = phase === 'Verifying' ? verifiedBytes : shownBytes;
     onProgress?.({
       phase,
       bytesDone,

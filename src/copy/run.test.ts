@@ -313,6 +313,28 @@ function stuckAfter(bytes: number): (content: ContentSource) => ContentSource {
     });
 }
 
+test('C6 what an interrupted copy left spoiled is fetched anew from its first byte', async (t) => {
+  const { media, store } = await place(t);
+  const opened = await openMedia(media);
+  t.after(() => opened.close());
+  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const held = await openStore(store);
+  const [largest] = (await planCopy(opened.content, held, bundle)).missing;
+  assert.ok(largest !== undefined);
+  const writer = await held.begin(largest.digest, largest.size);
+  await writer?.write(Buffer.alloc(1_000_000, 'spoiled'));
+  await writer?.suspend();
+  const seen: CopyProgress[] = [];
+  const outcome = await copy(media, store, { onProgress: (progress) => seen.push(progress) });
+  assert.ok(outcome.outcome === 'Whole');
+  const plan = await planCopy(opened.content, await openStore(store), bundle);
+  assert.equal(outcome.bytesWritten, plan.bytesTotal + largest.size - 1_000_000);
+  // What is fetched twice is not counted twice, and no bar runs backwards.
+  const done = seen.filter((each) => each.phase === 'Copying').map((each) => each.bytesDone);
+  assert.equal(done[0], 1_000_000);
+  assert.ok(done.every((bytes, index) => bytes >= (done[index - 1] ?? 0) && bytes <= plan.bytesTotal));
+});
+
 test('nothing of a copy stays behind as temporary files', async (t) => {
   const { media, store } = await place(t);
   await copy(media, store);

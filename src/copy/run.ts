@@ -1,5 +1,6 @@
 import { faultPoint } from '../durable/fault.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import { withStallLimit } from '../http/stall.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
@@ -9,7 +10,6 @@ import { createLinker, linkAndName } from './link.ts';
 import { type CopyProgress, createMeter, type Meter } from './meter.ts';
 import type { Pace } from './pace.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
-import { withStallLimit } from './stall.ts';
 import { type WholeRecord, writeWholeRecord } from './whole.ts';
 
 /** What ends a copy for now and not for good: it goes on where it stopped. */
@@ -169,19 +169,40 @@ async function copyBlob(
   meter: Meter,
   options: CopyOptions,
 ): Promise<void> {
+  const outcome = await fetchBlob(plan, blob, meter, options);
+  if (outcome.done) return;
+  // What an earlier copy had left may be the bad part: once more, from the first byte.
+  const again = await fetchBlob(plan, blob, meter, options);
+  if (!again.done) throw again.error;
+}
+
+/** Not done: what came does not match, and it went on behind bytes that stood on the disk before. */
+async function fetchBlob(
+  plan: CopyPlan,
+  blob: PlannedBlob,
+  meter: Meter,
+  options: CopyOptions,
+): Promise<{ done: true } | { done: false; error: unknown }> {
   const writer = await plan.store.begin(blob.digest, blob.size, { signal: options.signal });
-  if (writer === undefined) return meter.blobDone(blob);
+  if (writer === undefined) {
+    meter.blobDone(blob);
+    return { done: true };
+  }
   meter.blobAt(blob, writer.offset, 0);
   let settled = false;
   try {
     if (writer.offset < blob.size) await readInto(plan, blob, writer, meter, options);
     settled = true; // commit() itself drops what does not match.
     await writer.commit();
-    faultPoint('copy-blob-committed');
-    meter.blobDone(blob);
+  } catch (error) {
+    if (settled && writer.offset > 0 && isSluiceError(error, 'DigestMismatch')) return { done: false, error };
+    throw error;
   } finally {
     if (!settled) await writer.suspend().catch(() => {});
   }
+  faultPoint('copy-blob-committed');
+  meter.blobDone(blob);
+  return { done: true };
 }
 
 /** What the writer lacks, from the byte on where it stands. */

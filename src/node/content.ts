@@ -10,7 +10,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
-import { trustedKeys } from '../release/content.ts';
+import { trustedKeys } from '../release/trusted-keys.ts';
 import { openStore } from '../store/store.ts';
 import { type Attachment, openAttachments } from './attachments.ts';
 import { createBell } from './bell.ts';
@@ -135,7 +135,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   const scrubber = createScrubber({
     store,
     stateDir: dirs.state,
-    isBusy: () => copier.items().length > 0,
+    isBusy: copier.isBusy,
     onDamage({ digest, releases }) {
       logger.error({ digest, releases }, 'damaged on the disk: moved to quarantine, to be fetched again');
       bell.ring();
@@ -222,11 +222,13 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     const asked = cluster.desired();
     const unwanted = [...held.records.keys()].filter((name) => asked?.includes(name) === false);
     if (unwanted.length === 0 && held.removing.size === 0) return;
+    const copying = copier.items();
+    if (copying === undefined) return; // Copies begin in `look` only, and so not while this goes on.
     try {
       const results = await removeReleases({
         store,
         facts: () => readRemovalFacts(client, logger),
-        copying: copier.items(),
+        copying,
         logger,
         now: clock.now(),
         onBegin: (name) => {
@@ -247,9 +249,11 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   /** What had come of copies that are not wanted any more; kept where nothing says what is wanted. */
   async function dropLeftovers(): Promise<void> {
     const asked = cluster.desired();
+    const copying = copier.items();
+    if (copying === undefined) return;
     for (const { release, items } of givenUp.splice(0)) {
       if (asked === undefined || asked.includes(release)) continue;
-      const bytes = await dropGivenUp(items, { store, copying: copier.items(), now: clock.now(), logger });
+      const bytes = await dropGivenUp(items, { store, copying, now: clock.now(), logger });
       logger.info({ release, bytes }, 'what had come of a copy that was given up is removed');
     }
   }

@@ -58,8 +58,13 @@ export interface Copier {
   /** Forgets how sources failed: media have changed, or space was freed. */
   forgive(): void;
   views(): CopyView[];
-  /** What the copy that runs needs: no collection may take it. */
-  items(): readonly ClosureItem[];
+  /**
+   * What copies need, running or standing still: no collection may take it. Undefined while one is being planned: it
+   * counts on what the store has, and what that is cannot be told yet.
+   */
+  items(): readonly ClosureItem[] | undefined;
+  /** A copy runs. */
+  isBusy(): boolean;
   /** Resolves when no copy runs any more; after `signal` aborted. */
   idle(): Promise<void>;
 }
@@ -69,6 +74,8 @@ interface Job {
   readonly failures: Map<string, SourceFailure>;
   view: CopyView;
   items: readonly ClosureItem[];
+  /** Whether `items` is what the copy that runs needs. */
+  planned: boolean;
   /** Set while it runs. */
   running: { abort: AbortController; ended: Promise<void>; keep: boolean } | undefined;
 }
@@ -77,6 +84,7 @@ interface Job {
 export function createCopier(options: CopierOptions): Copier {
   const { clock, logger, store } = options;
   const jobs = new Map<string, Job>();
+  const isBusy = () => [...jobs.values()].some((job) => job.running !== undefined);
 
   function pursue(wanted: ReadonlyMap<string, Choose>, paused: ReadonlySet<string>): void {
     for (const [release, job] of jobs) {
@@ -84,14 +92,14 @@ export function createCopier(options: CopierOptions): Copier {
       job.running?.abort.abort();
       if (job.running === undefined) drop(job);
     }
-    const busy = [...jobs.values()].some((job) => job.running !== undefined);
-    let free = !busy && !options.signal.aborted;
+    let free = !isBusy() && !options.signal.aborted;
     for (const [release, choose] of wanted) {
       const job: Job = jobs.get(release) ?? {
         release,
         failures: new Map(),
         view: idleView(release),
         items: [],
+        planned: false,
         running: undefined,
       };
       if (paused.has(release)) {
@@ -136,6 +144,7 @@ export function createCopier(options: CopierOptions): Copier {
       });
     const running = { abort, ended, keep: false };
     job.running = running;
+    job.planned = false;
   }
 
   function drop(job: Job): void {
@@ -160,6 +169,7 @@ export function createCopier(options: CopierOptions): Copier {
       await store.bind(release, bundle.digest);
       const plan = await planCopy(content, store, bundle);
       job.items = plan.items;
+      job.planned = true;
       requireSpace(plan, await store.space());
       const fanOut = options.fanOut(release, source);
       const missing = fanOut?.order(plan.missing) ?? plan.missing;
@@ -249,7 +259,12 @@ export function createCopier(options: CopierOptions): Copier {
       for (const job of jobs.values()) job.failures.clear();
     },
     views: () => [...jobs.values()].map((job) => job.view).filter((view) => isShown(view)),
-    items: () => [...jobs.values()].flatMap((job) => (job.running === undefined ? [] : job.items)),
+    isBusy,
+    items() {
+      const all = [...jobs.values()];
+      if (all.some((job) => job.running !== undefined && !job.planned)) return undefined;
+      return all.flatMap((job) => job.items);
+    },
     async idle() {
       await Promise.all([...jobs.values()].map((job) => job.running?.ended));
     },

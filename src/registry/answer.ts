@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 /** distribution-spec, "Error Codes"; the status that goes with each here. */
 const statuses = {
   BLOB_UNKNOWN: 404,
+  BLOB_UPLOAD_INVALID: 400,
   BLOB_UPLOAD_UNKNOWN: 404,
   DIGEST_INVALID: 400,
   MANIFEST_BLOB_UNKNOWN: 400,

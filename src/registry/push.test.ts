@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -23,6 +24,7 @@ before(async () => {
     address: '127.0.0.1',
     port: 0,
     writable: true,
+    stallMs: 300,
     peer: { servername: 'unused' },
     trustedKeys: join(dir, 'keys'),
     logger: silentLogger,
@@ -198,4 +200,32 @@ test('sha512: pushed, read, named by a manifest, and collected like any other', 
   await store.applyCollection(await store.planCollection({ keep: [], graceMs: 0, now: Date.now() + 60_000 }));
   assert.equal((await ask('GET', `h/i/blobs/${digest}`)).code, 'BLOB_UNKNOWN');
   assert.equal(await store.hasBlob(digest), undefined);
+});
+
+/** Sends a head and a part of a body, then nothing; answers what comes until the server ends the connection. */
+async function fallSilent(method: string, path: string): Promise<string> {
+  const socket = connect(server.port, '127.0.0.1');
+  socket.write(`${method} ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\npart`);
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  return text;
+}
+
+test('C16 a push that falls silent is given up, and the upload stands where it stood', async () => {
+  const scratch = join(dir, 'store/sluice/scratch');
+  const before = await readdir(scratch);
+  const begun = await ask('POST', 'a/b/blobs/uploads/');
+  const { pathname } = new URL(begun.location);
+  const answer = await fallSilent('PATCH', pathname);
+  assert.match(answer, /^HTTP\/1.1 400 .*BLOB_UPLOAD_INVALID.*the client sent nothing for 0.3 seconds/s);
+  assert.equal((await ask('GET', begun.location)).headers.get('range'), '0-0');
+  const manifest = await fallSilent('PUT', '/v2/a/b/manifests/silent');
+  assert.match(manifest, /^HTTP\/1.1 400 /);
+  const single = await fallSilent('POST', `/v2/a/b/blobs/uploads/?digest=${digestOf(empty)}`);
+  assert.match(single, /^HTTP\/1.1 400 /);
+  // The client begins again where it was told; of the broken one nothing is left.
+  const bytes = Buffer.from('after the silence');
+  const digest = digestOf(bytes);
+  assert.equal((await ask('PUT', `${begun.location}?digest=${digest}`, bytes)).status, 201);
+  assert.deepEqual(await readdir(scratch), before);
 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isSluiceError, SluiceError } from '../errors/error.ts';
+import { withStallLimit } from '../http/stall.ts';
 import { type Digest, digestAlgorithms, isAnyDigest, isDigestOf } from '../oci/digest.ts';
 import { manifestBytesMax, parseManifest } from '../oci/manifest.ts';
 import { isTag } from '../oci/reference.ts';
@@ -18,19 +19,25 @@ export interface PushCall {
   readonly kind: 'manifests' | 'blobs' | 'uploads';
   /** A tag or digest, or the id of an upload ('' to begin one). */
   readonly reference: string;
+  /** Milliseconds without a byte of the body after which it is given up. */
+  readonly stallMs: number;
 }
 
 /** Answers distribution-spec 1.1, categories Push and Content Management, into a store of its own. */
-export type Push = (call: PushCall) => Promise<void>;
+export type Push = (call: Omit<PushCall, 'stallMs'>) => Promise<void>;
 
 /** Tags in one push of a manifest by digest (`?tag=`). */
 const tagsMax = 64;
 
-export function createPush(store: Store): Push {
+/** The limit is on silence: a layer of gigabytes may come slowly. */
+const stallMsDefault = 60_000;
+
+export function createPush(store: Store, options: { readonly stallMs?: number | undefined } = {}): Push {
   const uploads = createUploads(store);
+  const stallMs = options.stallMs ?? stallMsDefault;
   return async (call) => {
     try {
-      await route(call, store, uploads);
+      await route({ ...call, stallMs }, store, uploads);
     } catch (error) {
       if (!isSluiceError(error) || call.response.headersSent) throw error;
       // What is left of the body is not read: the connection ends with the answer.
@@ -55,6 +62,8 @@ function codeOf(code: string): RegistryErrorCode {
       return 'BLOB_UPLOAD_UNKNOWN';
     case 'DiskFull':
       return 'UNAVAILABLE';
+    case 'Stalled':
+      return 'BLOB_UPLOAD_INVALID';
     default:
       return 'MANIFEST_INVALID';
   }
@@ -101,7 +110,7 @@ async function beginUpload(call: PushCall, store: Store, uploads: Uploads): Prom
   const id = await uploads.begin(repository);
   if (digest === null) return accepted(call, id, 0);
   try {
-    await uploads.append(id, bodyOf(request), lengthOf(request));
+    await uploads.append(id, bodyOf(call), lengthOf(request));
   } catch (error) {
     await uploads.cancel(id);
     throw error;
@@ -145,7 +154,7 @@ async function continueUpload(call: PushCall, uploads: Uploads): Promise<void> {
     request.resume();
     return sendError(response, 'DIGEST_INVALID', `"${(digest ?? '').slice(0, 160)}" is not a digest`);
   }
-  const now = await uploads.append(id, bodyOf(request), expected);
+  const now = await uploads.append(id, bodyOf(call), expected);
   if (request.method === 'PATCH') return accepted(call, id, now);
   await uploads.finish(id, digest as Digest);
   created(call, `/v2/${repository}/blobs/${digest}`, digest as Digest);
@@ -158,7 +167,7 @@ async function putManifest(call: PushCall, store: Store): Promise<void> {
     request.resume();
     return sendError(call.response, 'MANIFEST_INVALID', 'the reference is neither a tag nor a digest');
   }
-  const bytes = await readManifest(request);
+  const bytes = await readManifest(call);
   const digest: Digest = isAnyDigest(reference)
     ? reference
     : `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
@@ -214,14 +223,17 @@ function uploadHeaders(call: PushCall, id: string, offset: number): Record<strin
 }
 
 /** The body; whoever stops reading it leaves the connection able to carry an answer. */
-function bodyOf(request: IncomingMessage): AsyncIterable<Uint8Array> {
-  return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
+function bodyOf({ request, stallMs }: PushCall): AsyncIterable<Uint8Array> {
+  const body = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
+  return withStallLimit(body, { stallMs, what: 'the client', signal: neverAborted });
 }
 
-async function readManifest(request: IncomingMessage): Promise<Buffer> {
+const neverAborted = new AbortController().signal;
+
+async function readManifest(call: PushCall): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of bodyOf(request)) {
+  for await (const chunk of bodyOf(call)) {
     size += chunk.length;
     if (size > manifestBytesMax) {
       throw new SluiceError('InputTooLarge', `a manifest may have ${manifestBytesMax} bytes`);

@@ -36,6 +36,8 @@ export interface RegistryServerOptions {
   /** Whom it tells what it answers; absent: nobody. */
   readonly metrics?: Metrics;
   readonly logger: Logger;
+  /** Milliseconds without a byte after which a push is given up, default 60 000. */
+  readonly stallMs?: number;
   /** Milliseconds between looks at the files, default 2000. */
   readonly pollMs?: number;
 }
@@ -90,14 +92,16 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
     trees: trees.current,
     authenticate: isOpen ? async () => 'anybody' : authenticate,
     logger,
-    ...(options.writable === true ? { push: createPush(await openStore(options.storePath)) } : {}),
+    ...(options.writable === true
+      ? { push: createPush(await openStore(options.storePath), { stallMs: options.stallMs }) }
+      : {}),
   });
   const server = await serve({
     address: options.address,
     port: options.port,
     handler: options.metrics === undefined ? handler : observeRegistry(options.metrics, trees, handler),
     ...(material === undefined ? {} : { tls: material }),
-    ...(options.writable === true ? { requestTimeoutMs: 0 } : {}), // A layer of gigabytes may come slowly.
+    ...(options.writable === true ? { requestTimeoutMs: 0 } : {}), // A push has a limit on silence of its own.
     logger,
   }).catch((error: unknown) => {
     stop.abort(); // Watched files would keep the process that cannot serve.

@@ -1,15 +1,15 @@
 import { labels, names } from '../api/names.ts';
-import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
-import { createHttpClient, type HttpClient, hostPort } from '../http/client.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
+import { createHttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import { createRegistryClient } from '../oci/client.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { Descriptor } from '../oci/manifest.ts';
 import type { BlobOptions, BlobReader, ContentSource, RawManifest } from '../oci/source.ts';
-import { loadTrustedKeys, type TrustedKey } from '../trust/keys.ts';
 import { registryPassword } from './credentials.ts';
 import { bundlesOf, type KnownBundle } from './known.ts';
+import { pingRegistry } from './ping.ts';
 import { addressOf } from './reports.ts';
 
 /** How a program proves itself to the nodes' registries. */
@@ -42,7 +42,6 @@ const refreshMs = 10_000;
 const refreshSoonMs = 1_000;
 /** How long a registry that failed is asked last. */
 const unwellMs = 15_000;
-const pingTimeoutMs = 5_000;
 
 /**
  * What any control-plane node can serve: each call asks the registries in turn, those that answered lately
@@ -196,38 +195,7 @@ function goingOn(
   };
 }
 
-/** Undefined where a registry answers (200, or 401 without credentials), else why not. */
-export async function pingRegistry(http: HttpClient, host: string): Promise<string | undefined> {
-  try {
-    const answer = await http.request({
-      url: `https://${host}/v2/`,
-      headersTimeoutMs: pingTimeoutMs,
-      signal: AbortSignal.timeout(pingTimeoutMs),
-    });
-    await answer.discard();
-    return [200, 401].includes(answer.status) ? undefined : `registry query: it answers ${answer.status}`;
-  } catch (error) {
-    return `registry query: ${messageOf(error)}`;
-  }
-}
-
 /** Every release at hand, by name; where nodes disagree about a name's content, one entry for each digest. */
 export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
   return bundlesOf((await client.list(client.kinds.NodeUpdate)).items);
-}
-
-/**
- * The keys whose signatures count: the cluster's ConfigMap, and a directory of this machine. A key that cannot
- * be read is passed over, so that one mistake does not lock out the others.
- */
-export async function trustedKeys(
-  client: KubeClient,
-  directory?: string,
-  onInvalid: (name: string, error: SluiceError) => void = () => {},
-): Promise<TrustedKey[]> {
-  const { trustedKeys: name, configNamespace } = names(client.platform);
-  const configMap = await client.tryGet(client.kinds.ConfigMap, name, configNamespace);
-  const keys = await loadTrustedKeys(configMap?.data ?? {}, onInvalid);
-  if (directory !== undefined) keys.push(...(await loadTrustedKeys(directory, onInvalid)));
-  return [...new Map(keys.map((key) => [key.fingerprint, key])).values()];
 }

@@ -16,15 +16,27 @@ test('the same percent is the same text, so that a status is not written for eac
   const at = (bytesDone: number) =>
     copyMessage([{ state: 'Copying', bytesDone, bytesTotal: 1000 }], { held: 1, nodes: 2 });
   assert.equal(at(501), at(509));
-  assert.notEqual(at(501), at(510));
+  assert.notEqual(at(501), at(530));
 });
 
 test('a paused copy says why', () => {
   const message = 'the media on master-0 are gone';
   assert.equal(
     copyMessage([{ state: 'Paused', bytesDone: 50, bytesTotal: 100, message }], { held: 1, nodes: 3 }),
-    `Paused at 50% (50 B of 100 B); held by 1; ${message}`,
+    `Paused at 50% (150 B of 300 B); held by 1; ${message}`,
   );
+});
+
+test('it never runs backwards: not when a node begins, verifies or ends', () => {
+  const of = (state: 'Copying' | 'Verifying', bytesDone: number) => ({ state, bytesDone, bytesTotal: 100 });
+  const percents = [
+    copyMessage([of('Copying', 60)], { held: 0, nodes: 3 }),
+    copyMessage([of('Copying', 90), of('Copying', 0)], { held: 0, nodes: 3 }),
+    copyMessage([of('Verifying', 0), of('Copying', 40), of('Copying', 0)], { held: 0, nodes: 3 }),
+    copyMessage([of('Copying', 50), of('Copying', 20)], { held: 1, nodes: 3 }),
+    copyMessage([of('Copying', 60)], { held: 2, nodes: 3 }),
+  ].map((text) => Number(/(\d+)%/.exec(text)?.[1]));
+  assert.deepEqual(percents, [20, 30, 46, 56, 86]);
 });
 
 test('a total of nothing is no division', () => {

@@ -2,7 +2,9 @@ import type { CopyReport } from './report.ts';
 
 /**
  * Progress in words that change at most a hundred times while a release is copied: the bytes follow from the
- * rounded share, so that equal percents are equal texts and the status is not written for each chunk.
+ * rounded share, so that equal percents are equal texts and the status is not written for each chunk. It counts every
+ * node, those that hold the release and those that have not begun as well, so that it never runs backwards when a
+ * node begins, verifies or ends.
  *
  * @example `Copying to 3 of 3 nodes: 46% (1.2 GiB of 2.6 GiB)`
  */
@@ -11,15 +13,33 @@ export function copyMessage(
   tally: { readonly held: number; readonly nodes: number },
 ): string {
   const moving = copies.filter((copy) => copy.state === 'Copying' || copy.state === 'Verifying');
-  const total = sum(copies.map((copy) => copy.bytesTotal));
-  const percent = total === 0 ? 0 : Math.floor((sum(copies.map((copy) => copy.bytesDone)) / total) * 100);
-  const amount = `${percent}% (${bytesInWords((total * percent) / 100)} of ${bytesInWords(total)})`;
   const held = tally.held > 0 ? `; held by ${tally.held}` : '';
   const waits = [...new Set(copies.flatMap((copy) => copy.message ?? []))].sort();
   const why = waits.length > 0 ? `; ${waits.join('; ')}` : '';
+  const verifying = moving.length > 0 && moving.every((copy) => copy.state === 'Verifying');
+  const amount = verifying ? verifiedAmount(moving) : copiedAmount(copies, tally);
   if (moving.length === 0) return `Paused at ${amount}${held}${why}`;
-  const word = moving.every((copy) => copy.state === 'Verifying') ? 'Verifying on' : 'Copying to';
+  const word = verifying ? 'Verifying on' : 'Copying to';
   return `${word} ${moving.length} of ${tally.nodes} nodes: ${amount}${held}${why}`;
+}
+
+/** A node that verifies, or holds the release, has copied all of it; one that has not begun, nothing. */
+function copiedAmount(
+  copies: readonly CopyReport[],
+  tally: { readonly held: number; readonly nodes: number },
+): string {
+  const each = Math.max(0, ...copies.map((copy) => copy.bytesTotal));
+  const done = copies.map((copy) => (copy.state === 'Verifying' ? copy.bytesTotal : copy.bytesDone));
+  return amountOf(sum(done) + tally.held * each, Math.max(tally.nodes, copies.length) * each);
+}
+
+function verifiedAmount(copies: readonly CopyReport[]): string {
+  return amountOf(sum(copies.map((copy) => copy.bytesDone)), sum(copies.map((copy) => copy.bytesTotal)));
+}
+
+function amountOf(done: number, total: number): string {
+  const percent = total === 0 ? 0 : Math.floor((done / total) * 100);
+  return `${percent}% (${bytesInWords((total * percent) / 100)} of ${bytesInWords(total)})`;
 }
 
 /** `1.2 GiB`: powers of 1024, one digit after the point below a hundred. */
