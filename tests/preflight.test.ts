@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { names } from '../src/api/names.ts';
+import type { KindRef } from '../src/api/kinds.ts';
+import { labels, names } from '../src/api/names.ts';
 import type { UpdatePreflight } from '../src/api/resources.ts';
 import { runAnnotations } from '../src/gates/run-request.ts';
 import { waitFor, waitForDeletion } from '../src/kube/wait.ts';
+import { systemClock } from '../src/observe/clock.ts';
 import type { ContentSource } from '../src/oci/source.ts';
 import { type PreflightOptions, runPreflightController } from '../src/preflight/controller.ts';
 import { testRepository } from './bundles.ts';
@@ -19,6 +21,7 @@ metadata:
   namespace: openshift-demo
   annotations:
     openshift.io/preflight-check: "true"
+    sluice.dev/preflight-reads: /secrets/default/demo, /nodes//master-0
 spec:
   template:
     spec:
@@ -123,6 +126,17 @@ describe('the preflight controller, on the embedded API', () => {
   };
   const jobsLeft = async () =>
     (await plane.client.list(plane.client.kinds.Job, { namespace: preflightNamespace })).items.length;
+  /** Roles and their bindings, of namespaces and of the whole cluster, that some run was given. */
+  const rightsLeft = async () => {
+    const { Role, RoleBinding, ClusterRole, ClusterRoleBinding } = plane.client.kinds;
+    const kinds: KindRef[] = [Role, RoleBinding, ClusterRole, ClusterRoleBinding];
+    const lists = kinds.map((kind) => plane.client.list(kind, { labelSelector: labels.preflightRun }));
+    return (await Promise.all(lists)).flatMap(({ items }) => items).length;
+  };
+  const untilNoRights = async () => {
+    for (let left = 100; left > 0 && (await rightsLeft()) > 0; left -= 1) await systemClock.sleep(50);
+    assert.equal(await rightsLeft(), 0, 'nobody keeps the rights of a run that has ended');
+  };
 
   test('a release on a disk is looked at before anything is copied', async () => {
     await running(passes, async ({ started, until }) => {
@@ -324,15 +338,44 @@ describe('the preflight controller, on the embedded API', () => {
       await create('two', { version: '1.1.0' });
       const two = await until('two', (object) => (object.status?.checks ?? []).length > 0);
       assert.equal(two.status?.runID, one.status?.runID);
+      assert.equal(await rightsLeft(), 4);
       answer.resolve();
       await until('one', (object) => object.status?.verdict === 'Passed');
       await until('two', (object) => object.status?.verdict === 'Passed');
       assert.equal(started.length, 1);
+      await untilNoRights();
       await remove('one');
       assert.equal(await jobsLeft(), 1, 'the other still owns the run');
       await remove('two');
       assert.equal(await jobsLeft(), 0);
     });
+  });
+
+  test('rights of a run that ended just before a crash are taken back by who comes after', async () => {
+    const { client } = plane;
+    await running(passes, async ({ until }) => {
+      await create('ended', { version: '1.1.0' });
+      const { status } = await until('ended', (object) => object.status?.verdict === 'Passed');
+      await untilNoRights();
+      const metadata = { name: 'left', labels: { [labels.preflightRun]: status?.runID ?? '' } };
+      await client.create(client.kinds.ClusterRole, { metadata, rules: [] });
+    });
+    await running(passes, async () => {
+      await untilNoRights();
+      assert.equal(await jobsLeft(), 1, 'its Job stays: the report speaks of it');
+      await remove('ended');
+    });
+  });
+
+  test('how often it runs by itself has a floor', async () => {
+    for (const frequency of ['1s', '59s', '0m5s', '0d']) {
+      await assert.rejects(create('hasty', { version: '1.1.0', frequency }), /one minute at least/);
+    }
+    for (const frequency of ['60s', '1m', '120s', '1d12h', '24h']) {
+      await create('calm', { version: '9.9.9', frequency });
+      const namespace = clusterVersionNamespace;
+      await plane.client.delete(plane.client.kinds.UpdatePreflight, 'calm', { namespace });
+    }
   });
 
   test('a retarget gives up the run in flight and keeps it as superseded', async () => {

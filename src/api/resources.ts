@@ -543,14 +543,18 @@ export interface NodeUpdateStatus {
   driver?: string;
   /** The boot that runs (/proc/sys/kernel/random/boot_id). */
   bootID?: string;
-  /** Where the node stands, from Steady over Staged to Finalizing and back. */
+  /**
+   * Where the node stands: Idle (nothing to do), Staging (the OS is brought to its disk), Held (staged, and
+   * something of holds forbids the reboot), WaitingForSlot (only the fleet lock holds it), Finalizing (it
+   * reboots into what is staged).
+   */
   state?: string;
   /** What the node does or waits for, in one sentence. */
   message?: string;
   /** The OS that runs. */
   booted?: NodeUpdateStatusBooted;
-  /** The OS that runs. */
-  staged?: NodeUpdateStatusBooted;
+  /** The OS that the next reboot boots; absent while nothing is staged. */
+  staged?: NodeUpdateStatusStaged;
   /** The strategies that must all allow a reboot, such as marker_file and fleet_lock. */
   strategies?: string[];
   /** Everything that holds the reboot now, what would hold it longest first. */
@@ -577,6 +581,14 @@ export interface NodeUpdateStatus {
 
 /** The OS that runs. */
 export interface NodeUpdateStatusBooted {
+  /** Its image, by digest. */
+  image?: string;
+  /** Its version. */
+  version?: string;
+}
+
+/** The OS that the next reboot boots; absent while nothing is staged. */
+export interface NodeUpdateStatusStaged {
   /** Its image, by digest. */
   image?: string;
   /** Its version. */
@@ -680,8 +692,8 @@ export interface UpdatePreflightSpec {
   /** The version of the release, which a bundle at hand must have, such as 4.19.3. */
   version?: string;
   /**
-   * How often to look again, such as 24h or 1d12h (s, m, h, d). Absent means once, and again only when spec
-   * changes.
+   * How often to look again, such as 24h or 1d12h (s, m, h, d), one minute at least. Absent means once, and
+   * again only when spec changes.
    */
   frequency?: string;
   /** How long one run may take before what is not done counts as an error. Absent means 30m. */

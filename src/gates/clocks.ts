@@ -9,15 +9,16 @@ const toleranceMs = 10_000;
 export function clocksGate({ cluster }: GateFacts): Finding[] {
   const gate = { name: 'ClockSkew', gate: 'clocks', severity: 'warning' } as const;
   return findingOf(gate, cluster.clocks, (clocks) => {
-    const off = clocks.filter((clock) => Math.abs(clock.aheadMs) > toleranceMs);
+    const off = clocks.filter(({ aheadMs }) => aheadMs === undefined || Math.abs(aheadMs) > toleranceMs);
     if (off.length === 0) return { well: 'the clocks of the nodes agree' };
     const words = off.map(({ node, aheadMs }) => {
+      if (aheadMs === undefined) return `${node} (no heartbeat tells)`;
       const seconds = Math.round(Math.abs(aheadMs) / 1000);
       return `${node} (${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'})`;
     });
     return {
-      message: `clocks that are wrong: ${listed(words)}`,
-      next: 'Set the time of those nodes; windows and certificates are judged by it.',
+      message: `clocks that are wrong or not known: ${listed(words)}`,
+      next: 'Set the time of those nodes and see that their agents run; windows and certificates are judged by it.',
       objects: off.map(({ node }) => `node/${node}`),
     };
   });

@@ -64,8 +64,8 @@ export interface CertificateFact {
 
 export interface ClockFact {
   readonly node: string;
-  /** Milliseconds by which the node's own time is ahead of ours (below 0: behind). */
-  readonly aheadMs: number;
+  /** Milliseconds by which the node's own time is ahead of ours (below 0: behind); undefined where nothing tells. */
+  readonly aheadMs: number | undefined;
 }
 
 export interface PoolFact {

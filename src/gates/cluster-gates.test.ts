@@ -52,7 +52,7 @@ const budget = (disruptionsAllowed: number, expectedPods = 2) =>
   known([{ namespace: 'n', name: 'b', disruptionsAllowed, currentHealthy: 2, expectedPods }]);
 const certificate = (days: number | undefined, vital = false) =>
   known([{ namespace: 'n', name: 'c', notAfter: days === undefined ? undefined : now + days * day, vital }]);
-const clock = (aheadMs: number) => known([{ node: 'n', aheadMs }]);
+const clock = (aheadMs: number | undefined) => known([{ node: 'n', aheadMs }]);
 const hook = (fields: object) =>
   known([
     { configuration: 'c', webhook: 'w', service: 'n/s', fails: true, vital: false, dead: 'gone', ...fields },
@@ -113,7 +113,18 @@ const table: [string, Gate, Partial<ClusterFacts>, string, string?, string?][] =
     '4.20.0',
     '1.33.2',
   ],
-  ['P-124 a target that does not say its Kubernetes', removedGate, { deprecatedUse: use('1.32') }, 'Skipped'],
+  [
+    'P-124 a target that does not say its Kubernetes, and old APIs in use',
+    removedGate,
+    { deprecatedUse: use('1.32') },
+    'Risk blocking some Kubernetes serves no more: widgets.v1beta1 (removed in 1.32)',
+  ],
+  [
+    'P-124 a target that does not say its Kubernetes, where nobody uses old APIs',
+    removedGate,
+    { deprecatedUse: known([]) },
+    'Passed',
+  ],
   [
     'a stored version that the release knows',
     removedGate,
@@ -161,6 +172,12 @@ const table: [string, Gate, Partial<ClusterFacts>, string, string?, string?][] =
   ['P-122 clocks that agree', clocksGate, { clocks: clock(9000) }, 'Passed'],
   ['P-122 a clock ahead', clocksGate, { clocks: clock(65_000) }, 'Risk warning n (65 s ahead)'],
   ['P-122 a clock behind', clocksGate, { clocks: clock(-65_000) }, 'Risk warning n (65 s behind)'],
+  [
+    'P-122 a clock of which nothing tells',
+    clocksGate,
+    { clocks: clock(undefined) },
+    'Risk warning n (no heartbeat tells)',
+  ],
   ['pools that go', poolsGate, { pools: known([{ name: 'worker', paused: false }]) }, 'Passed'],
   [
     'a paused pool',

@@ -9,6 +9,7 @@ import { type Known, known, unknown } from './facts.ts';
 import {
   backupFact,
   budgetFact,
+  clockFacts,
   deprecatedMetrics,
   olmFact,
   poolFact,
@@ -19,9 +20,6 @@ import {
 
 /** On a CronJob: it backs up etcd, and its last success is the age of the backup. */
 export const backupLabel = 'sluice.dev/etcd-backup';
-
-/** Milliseconds of silence after which a heartbeat of a ready node tells of a clock that is behind. */
-const heartbeatMs = 60_000;
 
 /** Reads what may be wrong in a cluster, each fact for itself: what cannot be read is unknown (P-34). */
 export async function gatherCluster(client: KubeClient, now: number): Promise<ClusterFacts> {
@@ -145,29 +143,6 @@ function storageFacts(nodes: readonly Node[], updates: readonly NodeUpdate[]) {
         ...(full === undefined ? {} : { full: full.message ?? full.reason ?? '' }),
       };
     });
-}
-
-function clockFacts(
-  leases: readonly { metadata: { name: string }; spec?: { renewTime?: string } }[],
-  nodes: readonly Node[],
-  now: number,
-) {
-  const ready = new Set(
-    nodes
-      .filter((node) =>
-        node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
-      )
-      .map((node) => node.metadata.name),
-  );
-  const clocks = leases.flatMap(({ metadata, spec }) => {
-    const renewed = Date.parse(spec?.renewTime ?? '');
-    if (Number.isNaN(renewed)) return [];
-    const aheadMs = renewed - now;
-    // A heartbeat is always a little old; only that of a node which is well tells of its clock.
-    const isBehind = ready.has(metadata.name) && aheadMs < -heartbeatMs;
-    return [{ node: metadata.name, aheadMs: aheadMs > 0 || isBehind ? aheadMs : 0 }];
-  });
-  return clocks.length === 0 ? undefined : clocks;
 }
 
 /** Uses of APIs that go: as OpenShift counts them, else as the API server's own metrics do. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AnyObject } from '../api/core.ts';
+import type { AnyObject, Node } from '../api/core.ts';
 import {
   backupFact,
+  clockFacts,
   deprecatedMetrics,
   olmFact,
   poolFact,
@@ -30,6 +31,34 @@ test('a MachineConfigPool is paused by its spec and degraded by its conditions',
     poolFact(object('MachineConfigPool', conditions(['Updating', 'True', 'm']))).degraded,
     undefined,
   );
+});
+
+test('P-122 a clock is told by the heartbeat of its node; a node without one is there too, as unknown', () => {
+  const now = Date.parse('2026-01-01T12:00:00Z');
+  const node = (name: string, ready: 'True' | 'False') =>
+    object('Node', conditions(['Ready', ready]), { name }) as unknown as Node;
+  const lease = (name: string, renewTime?: string) => ({
+    metadata: { name },
+    ...(renewTime === undefined ? {} : { spec: { renewTime } }),
+  });
+  const nodes = ['ahead', 'well', 'behind', 'none', 'empty'].map((name) => node(name, 'True'));
+  const leases = [
+    lease('ahead', '2026-01-01T12:01:00.000000Z'),
+    lease('well', '2026-01-01T11:59:50.000000Z'),
+    lease('behind', '2026-01-01T11:50:00.000000Z'),
+    lease('gone', '2026-01-01T11:50:00.000000Z'),
+    lease('empty'),
+    lease('away', '2026-01-01T11:50:00.000000Z'),
+  ];
+  assert.deepEqual(clockFacts(leases, [...nodes, node('away', 'False')], now), [
+    { node: 'ahead', aheadMs: 60_000 },
+    { node: 'well', aheadMs: 0 },
+    { node: 'behind', aheadMs: -600_000 },
+    { node: 'none', aheadMs: undefined },
+    { node: 'empty', aheadMs: undefined },
+    { node: 'away', aheadMs: undefined },
+  ]);
+  assert.equal(clockFacts(leases, [], now), undefined);
 });
 
 test('a certificate request is pending until somebody answered', () => {

@@ -1,7 +1,8 @@
-import type { AnyObject, PodDisruptionBudget } from '../api/core.ts';
+import type { AnyObject, Node, PodDisruptionBudget } from '../api/core.ts';
 import type {
   BackupFact,
   BudgetFact,
+  ClockFact,
   DeprecatedUse,
   InstalledOperator,
   PoolFact,
@@ -146,4 +147,32 @@ function record(value: unknown): Loose {
 
 function array(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** Milliseconds of silence after which a heartbeat of a ready node tells of a clock that is behind. */
+const heartbeatMs = 60_000;
+
+/**
+ * What the heartbeats of the nodes tell of their clocks; a node without a heartbeat is there too, as one of which
+ * nothing is known. Undefined where there is no node.
+ *
+ * @param now milliseconds since the epoch.
+ */
+export function clockFacts(
+  leases: readonly { metadata: { name: string }; spec?: { renewTime?: string } }[],
+  nodes: readonly Node[],
+  now: number,
+): ClockFact[] | undefined {
+  const renewals = new Map(leases.map(({ metadata, spec }) => [metadata.name, spec?.renewTime]));
+  const clocks = nodes.map(({ metadata, status }) => {
+    const renewed = Date.parse(renewals.get(metadata.name) ?? '');
+    if (Number.isNaN(renewed)) return { node: metadata.name, aheadMs: undefined };
+    const aheadMs = renewed - now;
+    const ready =
+      status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+    // A heartbeat is always a little old; only that of a node which is well tells of its clock.
+    if (aheadMs < -heartbeatMs) return { node: metadata.name, aheadMs: ready ? aheadMs : undefined };
+    return { node: metadata.name, aheadMs: Math.max(0, aheadMs) };
+  });
+  return clocks.length === 0 ? undefined : clocks;
 }

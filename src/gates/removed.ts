@@ -12,10 +12,7 @@ function builtin({ deprecatedUse }: GateFacts['cluster'], kubernetes: string | u
   const gate = { name: 'RemovedApisInUse', gate: 'removed', severity: 'blocking' } as const;
   const wanted = minorOf(kubernetes ?? '');
   if (deprecatedUse === undefined) return [];
-  if (wanted === undefined) {
-    const message = 'the release does not say which version of Kubernetes it brings';
-    return [{ ...gate, result: 'Skipped', message }];
-  }
+  if (wanted === undefined) return notComparable(gate, deprecatedUse);
   return findingOf(gate, deprecatedUse, (uses) => {
     const unread = uses.filter((use) => minorOf(use.removedIn) === undefined);
     const gone = uses.filter((use) => {
@@ -31,6 +28,21 @@ function builtin({ deprecatedUse }: GateFacts['cluster'], kubernetes: string | u
     return {
       message: `APIs in use that Kubernetes ${kubernetes} serves no more: ${listed(words)}`,
       next: 'Move what uses them to the newer API first.',
+    };
+  });
+}
+
+/** A release that does not say which Kubernetes it brings may bring any. */
+function notComparable(
+  gate: Pick<Finding, 'name' | 'gate' | 'severity'>,
+  deprecatedUse: NonNullable<GateFacts['cluster']['deprecatedUse']>,
+): Finding[] {
+  return findingOf(gate, deprecatedUse, (uses) => {
+    if (uses.length === 0) return { well: 'nobody uses an API that some Kubernetes serves no more' };
+    const words = uses.map(({ api, removedIn }) => `${api} (removed in ${removedIn})`);
+    return {
+      message: `APIs in use that some Kubernetes serves no more: ${listed(words)}; which Kubernetes the release brings it does not say`,
+      next: 'Move what uses them to the newer API; where the release brings no Kubernetes, accept the risk.',
     };
   });
 }

@@ -16,7 +16,11 @@ export interface CleanupContext {
 /** A run whose object is gone is swept once its Jobs are this old: its status may be on its way. */
 const orphanAgeMs = 5 * 60_000;
 
-/** Removes what a run made, unless another object has joined it. */
+/**
+ * Removes what a run made as far as nobody needs it any more. Objects that have joined the run keep all of it while it
+ * runs for them, and its finished Jobs, whose logs their reports speak of, as long as they stand; the rights that the
+ * run was given go with its end, whoever ends it last.
+ */
 export async function removeOwnRun(
   { client, platform }: CleanupContext,
   object: UpdatePreflight,
@@ -25,11 +29,12 @@ export async function removeOwnRun(
 ): Promise<void> {
   if (!isRunID(runID)) return;
   const { clusterVersionNamespace: namespace, preflightNamespace } = names(platform);
-  const others = await client.list(client.kinds.UpdatePreflight, { namespace });
-  const shared = others.items.some(
+  const { items } = await client.list(client.kinds.UpdatePreflight, { namespace });
+  const others = items.filter(
     ({ metadata, status }) => metadata.name !== object.metadata.name && status?.runID === runID,
   );
-  if (!shared) await removeRun(client, preflightNamespace, runID, options);
+  if (others.some(({ status }) => status?.verdict === 'Running')) return;
+  await removeRun(client, preflightNamespace, runID, others.length > 0 ? { keepFinished: true } : options);
 }
 
 export async function finalize(context: CleanupContext, object: UpdatePreflight): Promise<undefined> {
@@ -73,7 +78,10 @@ export async function dropAnsweredRequests(
   await client.patch(client.kinds.UpdatePreflight, name, patch, namespace === undefined ? {} : { namespace });
 }
 
-/** Jobs whose UpdatePreflight vanished without its finalizer (a restored etcd) are nobody's any more. */
+/**
+ * What runs have left behind: of those whose UpdatePreflight vanished without its finalizer (a restored etcd) all is
+ * nobody's any more; of those that have ended the rights are, where a crash came between the end and their removal.
+ */
 export async function sweepOrphans({ client, platform, clock }: CleanupContext): Promise<void> {
   const { clusterVersionNamespace: namespace, preflightNamespace } = names(platform);
   const objects = await client.list(client.kinds.UpdatePreflight, { namespace });
@@ -83,8 +91,12 @@ export async function sweepOrphans({ client, platform, clock }: CleanupContext):
       ...(status?.history ?? []).map((run) => run.runID),
     ]),
   );
+  const inFlight = new Set(
+    objects.items.flatMap(({ status }) => (status?.verdict === 'Running' ? [status.runID] : [])),
+  );
   for (const [runID, createdAt] of await standingRuns(client, preflightNamespace)) {
-    if (owned.has(runID) || clock.now() - createdAt < orphanAgeMs) continue;
-    await removeRun(client, preflightNamespace, runID);
+    if (inFlight.has(runID)) continue;
+    if (owned.has(runID)) await removeRun(client, preflightNamespace, runID, { keepFinished: true });
+    else if (clock.now() - createdAt >= orphanAgeMs) await removeRun(client, preflightNamespace, runID);
   }
 }

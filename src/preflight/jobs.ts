@@ -130,8 +130,7 @@ export async function removeRun(
     if (options.keepFinished === true && isFinished(job)) continue;
     await client.delete(kinds.Job, job.metadata.name, { namespace, propagationPolicy: 'Background' });
   }
-  const grants: KindRef[] = [kinds.RoleBinding, kinds.Role, kinds.ClusterRoleBinding, kinds.ClusterRole];
-  for (const kind of grants) {
+  for (const kind of grantKinds(client)) {
     for (const { metadata } of (await client.list(kind, { labelSelector })).items) {
       const scope = metadata.namespace === undefined ? {} : { namespace: metadata.namespace };
       await client.delete(kind, metadata.name, scope);
@@ -139,16 +138,23 @@ export async function removeRun(
   }
 }
 
-/** Runs whose Jobs stand, and since when the oldest of each does. */
+/** What carries the rights of a run; bindings before roles, so that none stands without effect. */
+function grantKinds({ kinds }: KubeClient): KindRef[] {
+  return [kinds.RoleBinding, kinds.Role, kinds.ClusterRoleBinding, kinds.ClusterRole];
+}
+
+/** Runs of which Jobs or rights stand, and since when the oldest of each does. */
 export async function standingRuns(client: KubeClient, namespace: string): Promise<Map<string, number>> {
-  const jobs = await client.list(client.kinds.Job, { namespace, labelSelector: labels.preflightRun });
+  const labelSelector = labels.preflightRun;
+  const lists = await Promise.all([
+    client.list(client.kinds.Job, { namespace, labelSelector }),
+    ...grantKinds(client).map((kind) => client.list(kind, { labelSelector })),
+  ]);
   const runs = new Map<string, number>();
-  for (const job of jobs.items) {
-    const run = job.metadata.labels?.[labels.preflightRun] ?? '';
-    runs.set(
-      run,
-      Math.min(runs.get(run) ?? Number.POSITIVE_INFINITY, timeOf(job.metadata.creationTimestamp)),
-    );
+  for (const { metadata } of lists.flatMap<KubeObject>(({ items }) => items)) {
+    const run = metadata.labels?.[labels.preflightRun] ?? '';
+    const since = timeOf(metadata.creationTimestamp);
+    runs.set(run, Math.min(runs.get(run) ?? Number.POSITIVE_INFINITY, since));
   }
   return runs;
 }

@@ -3,6 +3,8 @@ import { parseDuration } from '../gates/duration.ts';
 import { isRunID, runAnnotations } from '../gates/run-request.ts';
 
 export const timeoutMsDefault = 30 * 60_000;
+/** Milliseconds between the end of a run and the next that comes by itself, whatever spec says. */
+const frequencyMsMin = 60_000;
 /** Milliseconds between two looks at a release that could not be verified. */
 const unverifiedRetryMs = 30_000;
 
@@ -74,7 +76,7 @@ function requestedRun({ metadata, status }: UpdatePreflight): string | undefined
 /** When it runs again by itself, in milliseconds since the epoch. */
 export function nextRunAt({ spec, status }: UpdatePreflight): number | undefined {
   if (spec.frequency === undefined || status?.finishedAt === undefined) return undefined;
-  return Date.parse(status.finishedAt) + parseDuration(spec.frequency);
+  return Date.parse(status.finishedAt) + Math.max(frequencyMsMin, parseDuration(spec.frequency));
 }
 
 export function timeoutMsOf({ spec }: UpdatePreflight): number {

@@ -10,6 +10,8 @@ import { parseRules, poolOf, rulesConfigMap } from './rules.ts';
 export interface RolloutProgress {
   readonly total: number;
   readonly plan: RolloutPlan;
+  /** Whether every node runs the image; never where there is none, since then nobody has taken it. */
+  readonly completed: boolean;
   /** What of the rules cannot be read, in words. */
   readonly problems: readonly string[];
 }
@@ -37,8 +39,12 @@ export async function rollOut(client: KubeClient, image: string): Promise<Rollou
     { pools, lockHolds: groups.items.length > 0 },
   );
   for (const name of plan.assign) await assign(client, name, image, byName.has(name));
-  return { total: nodes.items.length, plan, problems };
+  const total = nodes.items.length;
+  const completed = total > 0 && plan.waiting.length === 0;
+  return { total, plan, completed, problems: total > 0 ? problems : [...problems, noNodes] };
 }
+
+const noNodes = 'a node to take the OS image of the release: none has registered';
 
 async function assign(client: KubeClient, name: string, osImage: string, exists: boolean): Promise<void> {
   const kind = client.kinds.NodeUpdate;

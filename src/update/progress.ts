@@ -66,14 +66,14 @@ export async function advanceUpdate(
   if (pass.waiting.length > 0 || image === undefined) {
     return { ...pass, completed: pass.waiting.length === 0 };
   }
-  const { plan, total, problems } = await rollOut(client, image);
+  const { plan, total, completed, problems } = await rollOut(client, image);
   const failed = plan.waiting.some((wait) => wait.cause === 'Failed');
   const waiting: PassWait[] = [...problems, ...rolloutSummary(plan.waiting)].map((message) => ({ message }));
   return {
     done: pass.done + plan.done.length,
     total: pass.total + total,
     waiting: failed ? waiting.map((wait) => ({ ...wait, failing: 'NodeUpdateFailed' })) : waiting,
-    completed: plan.waiting.length === 0,
+    completed,
   };
 }
 
