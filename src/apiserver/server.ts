@@ -18,6 +18,7 @@ import { createKubeletClient } from './http/log.ts';
 import type { Tools } from './http/tools.ts';
 import { withinNode } from './node-restriction.ts';
 import type { KubeObject } from './object.ts';
+import { withPodSecurity } from './pod-security/admission.ts';
 import type { Admission } from './policy/admission.ts';
 import { Resources } from './resources.ts';
 import type { Engine } from './rest/engine.ts';
@@ -99,7 +100,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
   await definitions.settled();
   const authorizer = createAccess(engine);
   // From here on: what the server itself makes sure of comes before any policy.
-  policies = withinNode(engine, withoutEscalation(engine, authorizer, createPolicies(engine, authorizer)));
+  const judged = withPodSecurity(engine, createPolicies(engine, authorizer));
+  policies = withinNode(engine, withoutEscalation(engine, authorizer, judged));
   const open = new Set<ServerResponse>();
   const kubelets = createKubeletClient(options.kubeletClient);
   const keyPem = options.serviceAccountKeyPem;

@@ -9,6 +9,7 @@ import { judgementCases } from './judgement.ts';
 import { lifecycleCases } from './lifecycle.ts';
 import { listCases } from './list.ts';
 import { patchCases } from './patch.ts';
+import { podSecurityCases } from './pod-security.ts';
 import { policyCases } from './policies.ts';
 import { watchCases } from './watch.ts';
 
@@ -24,6 +25,7 @@ export const subjects: readonly [subject: string, cases: readonly ContractCase[]
   ['lifecycle', lifecycleCases],
   ['custom kinds', customCases],
   ['judgement', judgementCases],
+  ['pod security', podSecurityCases],
   ['expressions', expressionCases],
   ['discovery and tables', discoveryCases],
   ['identities and rights', accessCases],

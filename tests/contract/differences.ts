@@ -136,26 +136,6 @@ const differences: readonly Difference[] = [
     embedded: accepted,
   },
   {
-    name: 'a Pod without restrictions in a restricted Namespace',
-    row: 'Pod security standards (the labels `pod-security.kubernetes.io/…` of a Namespace) are not enforced.',
-    async ask(env) {
-      const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
-      await env.client.patch(env.client.kinds.Namespace, env.namespace, { metadata: { labels } });
-      return await env.request('POST', inNamespace(env, '/api/v1', 'pods'), {
-        query: { dryRun: 'All' },
-        body: {
-          metadata: { name: 'p' },
-          spec: {
-            automountServiceAccountToken: false,
-            containers: [{ name: 'c', image: 'example.com/i:1' }],
-          },
-        },
-      });
-    },
-    real: (answer) => assertFailure(answer, 403, 'Forbidden', /violates PodSecurity "restricted:latest"/),
-    embedded: accepted,
-  },
-  {
     name: 'the address of a Service',
     row: 'Services get no address.',
     ask: (env) =>

@@ -133,7 +133,7 @@ function apiArguments(file: FileOf, ports: Ports): string[] {
     ...['--service-cluster-ip-range', '10.0.0.0/24'],
     ...['--kubelet-client-certificate', file('server.crt'), '--kubelet-client-key', file('server.key')],
     ...['--kubelet-certificate-authority', file('ca.crt'), '--kubelet-preferred-address-types', 'InternalIP'],
-    ...['--authorization-mode', 'RBAC', '--endpoint-reconciler-type', 'none'],
+    ...['--authorization-mode', 'RBAC', '--endpoint-reconciler-type', 'none', '--allow-privileged'],
   ];
 }
 

@@ -107,6 +107,7 @@ test('C: what is in use cannot be taken out of the spec, nor deleted', () => {
     reason: 'Forbidden',
     message:
       "ValidatingAdmissionPolicy 'sluice-in-use' with binding 'sluice-in-use' denied request: in use: b",
+    isCause: true,
   });
   const deletion = request({ operation: 'DELETE', object: null, oldObject: images('a', 'b') });
   assert.match(admission.review(deletion).denied?.message ?? '', /in use: a, b$/);

@@ -5,9 +5,18 @@ import { compilePolicy, type PolicyExpressions } from './expressions.ts';
 import { isExempt, labelsOf, matchesResources } from './match.ts';
 import type { AdmissionRequest, AdmissionSource } from './request.ts';
 
+/** HTTP code, Status reason and message (without `… is forbidden: `). */
+export interface AdmissionDenial {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  /** Whether the message is a cause too, as what policies refuse: kubectl shows the causes of what is Invalid. */
+  readonly isCause?: boolean;
+}
+
 export interface AdmissionVerdict {
-  /** Set when the request is refused: HTTP code, Status reason and message (without `… is forbidden: `). */
-  readonly denied?: { readonly code: number; readonly reason: string; readonly message: string };
+  /** Set when the request is refused. */
+  readonly denied?: AdmissionDenial;
   /** For `Warning: 299` headers. */
   readonly warnings: readonly string[];
   /** Audit annotations, key `policy/annotation`. */
@@ -77,7 +86,8 @@ class Review {
     if (first === undefined) return told;
     const by = first.binding === undefined ? '' : ` with binding '${first.binding}'`;
     const message = `ValidatingAdmissionPolicy '${first.policy}'${by} denied request: ${first.message}`;
-    return { denied: { code: codes[first.reason] ?? 422, reason: first.reason, message }, ...told };
+    const code = codes[first.reason] ?? 422;
+    return { denied: { code, reason: first.reason, message, isCause: true }, ...told };
   }
 
   judge(policy: JsonObject, expressionsOf: (policy: JsonObject) => PolicyExpressions): void {

@@ -259,8 +259,10 @@ export function admit(
   });
   context.warnings.push(...verdict.warnings);
   if (verdict.denied === undefined) return;
-  const { code, reason, message } = verdict.denied;
+  const { code, reason, message, isCause } = verdict.denied;
   const base = forbidden(served, metadata.name, message);
-  // kubectl shows the causes of what is Invalid, not the message.
-  throw new StatusError(code, reason, base.message, { ...base.details, causes: [{ message }] });
+  throw new StatusError(code, reason, base.message, {
+    ...base.details,
+    ...(isCause === true ? { causes: [{ message }] } : {}),
+  });
 }
