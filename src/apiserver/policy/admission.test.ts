@@ -166,6 +166,7 @@ test('messages and reasons', () => {
     code: 422,
     reason: 'Invalid',
     message: `${prefix}failed expression: 1 == 2`,
+    isCause: true,
   });
   assert.equal(denied(one('1 == 2', { message: 'no' }))?.message, `${prefix}no`);
   assert.equal(
