@@ -16,6 +16,7 @@ interface RunOptions extends ConnectOptions {
   readonly configDir?: string[];
   readonly workload: 'podman' | 'sandbox' | 'none';
   readonly containers?: string;
+  readonly registerNode?: boolean;
   readonly osDriver?: OsDriverName;
   readonly bootId?: string;
   readonly statusListen?: string;
@@ -43,6 +44,8 @@ export async function runAgent(options: RunOptions): Promise<void> {
       ...(options.trustedKeys === undefined ? {} : { trustedKeysDir: options.trustedKeys }),
       configDirectories: options.configDir ?? [],
       workload: options.workload,
+      // A cluster elsewhere has kubelets, which own their nodes; a node that runs Pods for us has none.
+      registerNode: options.registerNode ?? (client.platform === 'standalone' || options.workload !== 'none'),
       containersDir: options.containers ?? `${dir}/containers`,
       osDriver: options.osDriver ?? 'simulated',
       ...(options.bootId === undefined ? {} : { bootId: options.bootId }),

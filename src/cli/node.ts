@@ -47,6 +47,11 @@ export function command(): Command {
         .choices(['podman', 'sandbox', 'none'])
         .default('none'),
     )
+    .option(
+      '--register-node',
+      'make the Node and keep it ready, as its kubelet would (default: where no kubelet can be)',
+    )
+    .option('--no-register-node', 'leave the Node to its kubelet')
     .option('--containers <dir>', 'where images and containers are kept (default: DIR/containers)')
     .addOption(
       new Option(

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { serveOperations } from '../http/operations.ts';
@@ -6,6 +5,7 @@ import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { createNodeAgent } from './agent.ts';
+import { readMachineId } from './machine-id.ts';
 import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
 
@@ -27,8 +27,7 @@ export interface LocalNodeOptions {
 export async function runLocalNode(options: LocalNodeOptions): Promise<number> {
   const reboot = new AbortController();
   const signal = AbortSignal.any([options.signal, reboot.signal]);
-  const machineIdFile = [join(options.dir, 'machine-id'), '/etc/machine-id'].find((path) => existsSync(path));
-  const machineId = (await readFile(machineIdFile ?? '/etc/machine-id', 'utf8')).trim();
+  const machineId = await readMachineId(options.dir);
   const bootId = options.bootId ?? (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
   await mkdir(options.dir, { recursive: true, mode: 0o755 });
   const driver = await createOsDriver(options.osDriver, {

@@ -4,6 +4,7 @@ import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
+import type { KubeletFacts } from './node-object.ts';
 import { keepNode, type RegistrationOptions, registerNode } from './registration.ts';
 
 let cluster: TestCluster;
@@ -16,16 +17,13 @@ before(async () => {
 
 after(() => cluster.close());
 
-function options(change: Partial<RegistrationOptions> = {}): RegistrationOptions {
+function facts(bootID = 'boot-1'): KubeletFacts {
   return {
-    client,
-    nodeName: 'master-0',
-    address: '127.0.0.1',
-    kubeletPort: 10250,
+    port: 10250,
     nodeInfo: {
       machineID: 'machine',
       systemUUID: 'machine',
-      bootID: 'boot-1',
+      bootID,
       kernelVersion: '6.1.0',
       osImage: 'test',
       containerRuntimeVersion: 'none',
@@ -35,6 +33,15 @@ function options(change: Partial<RegistrationOptions> = {}): RegistrationOptions
       architecture: 'amd64',
     },
     capacity: { cpu: '2', memory: '4Gi', pods: '110' },
+  };
+}
+
+function options(change: Partial<RegistrationOptions> = {}): RegistrationOptions {
+  return {
+    client,
+    nodeName: 'master-0',
+    address: '127.0.0.1',
+    kubelet: facts(),
     logger: silentLogger,
     clock: steppingClock().clock,
     signal: new AbortController().signal,
@@ -70,8 +77,7 @@ test('a node makes all its objects, and a second start changes nothing but what 
   assert.equal(lease.spec?.holderIdentity, 'master-0');
 
   await client.patch(client.kinds.Node, 'master-0', { spec: { unschedulable: true } });
-  const base = options();
-  await registerNode({ ...base, nodeInfo: { ...base.nodeInfo, bootID: 'boot-2' } });
+  await registerNode(options({ kubelet: facts('boot-2') }));
   const again = await client.get(client.kinds.Node, 'master-0');
   assert.equal(again.status?.nodeInfo?.bootID, 'boot-2');
   assert.equal(again.spec?.unschedulable, true, 'a cordon was lifted');
@@ -89,7 +95,10 @@ test('a node that lives renews its lease, says when it is not ready, and comes b
     options({
       clock,
       signal: end.signal,
-      ready: () => ({ ready, reason: ready ? 'KubeletReady' : 'KubeletNotReady', message: '' }),
+      kubelet: {
+        ...facts(),
+        ready: () => ({ ready, reason: ready ? 'KubeletReady' : 'KubeletNotReady', message: '' }),
+      },
     }),
   );
   const until = async (ask: () => Promise<boolean>) => {
@@ -112,4 +121,21 @@ test('a node that lives renews its lease, says when it is not ready, and comes b
   assert.ok(now() < deleted + 60_000, 'it takes minutes until a deleted object is made again');
   end.abort();
   await running;
+});
+
+test('the Node of a kubelet is left as it is, and is waited for where the kubelet has not made it yet', async () => {
+  const nodeName = 'worker-7';
+  const end = new AbortController();
+  const registering = registerNode(options({ nodeName, kubelet: undefined, signal: end.signal }));
+  assert.equal(await client.tryGet(client.kinds.NodeUpdate, nodeName), undefined);
+  const made = await client.create(client.kinds.Node, { metadata: { name: nodeName }, spec: {} });
+  await registering;
+  assert.ok((await client.tryGet(client.kinds.NodeUpdate, nodeName)) !== undefined);
+  const running = keepNode(options({ nodeName, kubelet: undefined, signal: end.signal }));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  end.abort();
+  await running;
+  const node = await client.get(client.kinds.Node, nodeName);
+  assert.equal(node.metadata.resourceVersion, made.metadata.resourceVersion);
+  assert.equal(await client.tryGet(client.kinds.Lease, nodeName, 'kube-node-lease'), undefined);
 });

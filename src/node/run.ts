@@ -17,9 +17,11 @@ import { parseReference } from '../oci/reference.ts';
 import { createNodeAgent } from './agent.ts';
 import { createContentManager } from './content.ts';
 import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
+import { readMachineId } from './machine-id.ts';
+import type { NodeInfo } from './node-object.ts';
 import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.ts';
 import { startPods } from './pods.ts';
-import { keepNode, type NodeInfo, registerNode } from './registration.ts';
+import { keepNode, registerNode } from './registration.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
 
 export interface NodeOptions {
@@ -32,6 +34,8 @@ export interface NodeOptions {
   readonly configDirectories: readonly string[];
   readonly workload: 'podman' | 'sandbox' | 'none';
   readonly containersDir: string;
+  /** Whether to play the kubelet towards the API: Node, lease, Ready. False where the host has one. */
+  readonly registerNode: boolean;
   readonly osDriver: OsDriverName;
   readonly bootId?: string;
   readonly agentVersion: string;
@@ -52,7 +56,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     cert: await readFile(options.tlsFiles.cert, 'utf8'),
     key: await readFile(options.tlsFiles.key, 'utf8'),
   };
-  const machineId = (await readFile(join(options.dir, 'machine-id'), 'utf8')).trim();
+  const machineId = await readMachineId(options.dir);
   const bootId = options.bootId ?? (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
   const reboot = new AbortController();
@@ -89,9 +93,13 @@ export async function runNode(options: NodeOptions): Promise<number> {
     client,
     nodeName: name,
     address,
-    kubeletPort: pods?.port,
-    nodeInfo: nodeInfo(machineId, bootId, options, pods?.runtime),
-    capacity: { cpu: String(cpus().length), memory: `${Math.floor(totalmem() / 1024)}Ki`, pods: '110' },
+    kubelet: options.registerNode
+      ? {
+          port: pods?.port,
+          nodeInfo: nodeInfo(machineId, bootId, options, pods?.runtime),
+          capacity: { cpu: String(cpus().length), memory: `${Math.floor(totalmem() / 1024)}Ki`, pods: '110' },
+        }
+      : undefined,
     logger,
     clock,
     signal,

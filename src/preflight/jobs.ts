@@ -5,7 +5,8 @@ import { messageOf } from '../errors/error.ts';
 import { type CheckObservation, exitBlocked, exitRan, type JobView } from '../gates/check.ts';
 import type { ContainerView, PodView } from '../gates/pod.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { ApiError, isAlreadyExists } from '../kube/error.ts';
+import { ApiError } from '../kube/error.ts';
+import { createOnce } from '../kube/once.ts';
 import type { Grants } from './grant.ts';
 
 /** All Jobs, pods and events of one run. */
@@ -99,18 +100,6 @@ async function createGrants(client: KubeClient, grants: Grants): Promise<void> {
   for (const role of grants.clusterRoles) await createOnce(client, kinds.ClusterRole, role);
   for (const binding of grants.clusterRoleBindings)
     await createOnce(client, kinds.ClusterRoleBinding, binding);
-}
-
-async function createOnce<T extends KubeObject>(
-  client: KubeClient,
-  kind: KindRef<T>,
-  object: Parameters<typeof client.create<T>>[1],
-): Promise<void> {
-  try {
-    await client.create(kind, object);
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
 }
 
 /**

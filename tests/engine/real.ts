@@ -28,6 +28,8 @@ export interface RealClusterOptions {
   readonly durable?: boolean;
   /** Default true. */
   readonly controllers?: boolean;
+  /** A kube-scheduler too, and kubelets restricted to what is theirs. Default false. */
+  readonly nodes?: boolean;
 }
 
 /** Why the real engine cannot run here; undefined where it can. It runs where it was built, or Go can build it. */
@@ -45,8 +47,9 @@ export function needsRealEngine(): { skip?: string } {
 const buildScript = join(repository, 'tests', 'engine', 'build.sh');
 
 /** The directory of the programs, built once and kept outside the repository. Throws where they cannot be built. */
-export function enginePrograms(): string {
-  const built = spawnSync(buildScript, { encoding: 'utf8', timeout: 40 * 60_000 });
+export function enginePrograms(withNode = false): string {
+  const args = withNode ? ['--node'] : [];
+  const built = spawnSync(buildScript, args, { encoding: 'utf8', timeout: 40 * 60_000 });
   if (built.status !== 0)
     throw new Error(`the real engine cannot be built: ${built.stderr.trim().slice(-2000)}`);
   return built.stdout.trim();
@@ -56,7 +59,7 @@ const startMs = 90_000;
 
 /** Starts the three with certificates of their own; resolves when the API is ready. */
 export async function startRealCluster(options: RealClusterOptions = {}): Promise<RealCluster> {
-  const programs = enginePrograms();
+  const programs = enginePrograms(options.nodes);
   const dir = mkdtempSync(join(tmpdir(), 'sluice-real-'));
   const file = (name: string) => join(dir, name);
   const { authority, admin } = await writeCredentials(file);
@@ -80,7 +83,7 @@ export async function startRealCluster(options: RealClusterOptions = {}): Promis
     rmSync(dir, { recursive: true, force: true });
   };
   const startApi = async () => {
-    start('kube-apiserver', apiArguments(file, ports));
+    start('kube-apiserver', apiArguments(file, ports, options.nodes === true));
     await ready(url, authority.certPem, admin);
   };
   start('etcd', etcdArguments(file, ports, options.durable === true));
@@ -92,6 +95,7 @@ export async function startRealCluster(options: RealClusterOptions = {}): Promis
     throw new Error(`${(error as Error).message}: ${tail}`);
   }
   if (options.controllers !== false) start('kube-controller-manager', managerArguments(file, ports));
+  if (options.nodes === true) start('kube-scheduler', schedulerArguments(file, await freePort()));
   return {
     kubeconfig: file('kubeconfig'),
     url,
@@ -122,7 +126,7 @@ function etcdArguments(file: FileOf, ports: Ports, durable: boolean): string[] {
   ];
 }
 
-function apiArguments(file: FileOf, ports: Ports): string[] {
+function apiArguments(file: FileOf, ports: Ports, nodes: boolean): string[] {
   return [
     ...['--etcd-servers', `http://127.0.0.1:${ports.etcd}`],
     ...['--bind-address', '127.0.0.1', '--secure-port', String(ports.api)],
@@ -133,7 +137,9 @@ function apiArguments(file: FileOf, ports: Ports): string[] {
     ...['--service-cluster-ip-range', '10.0.0.0/24'],
     ...['--kubelet-client-certificate', file('server.crt'), '--kubelet-client-key', file('server.key')],
     ...['--kubelet-certificate-authority', file('ca.crt'), '--kubelet-preferred-address-types', 'InternalIP'],
-    ...['--authorization-mode', 'RBAC', '--endpoint-reconciler-type', 'none', '--allow-privileged'],
+    ...['--authorization-mode', nodes ? 'Node,RBAC' : 'RBAC', '--endpoint-reconciler-type', 'none'],
+    '--allow-privileged',
+    ...(nodes ? ['--enable-admission-plugins', 'NodeRestriction'] : []),
   ];
 }
 
@@ -144,6 +150,13 @@ function managerArguments(file: FileOf, ports: Ports): string[] {
     ...['--service-account-private-key-file', file('sa.key'), '--root-ca-file', file('ca.crt')],
     ...['--secure-port', String(ports.manager), '--bind-address', '127.0.0.1'],
     ...['--cluster-signing-cert-file', file('ca.crt'), '--cluster-signing-key-file', file('ca.key')],
+  ];
+}
+
+function schedulerArguments(file: FileOf, port: number): string[] {
+  return [
+    ...['--kubeconfig', file('kubeconfig'), '--leader-elect=false'],
+    ...['--secure-port', String(port), '--bind-address', '127.0.0.1'],
   ];
 }
 

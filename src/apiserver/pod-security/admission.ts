@@ -1,5 +1,6 @@
 import { equalJson, type JsonRecord, list, record } from '../object.ts';
-import type { Admission, AdmissionRequest, AdmissionVerdict } from '../policy/admission.ts';
+import type { Admission, AdmissionVerdict } from '../policy/admission.ts';
+import type { AdmissionRequest } from '../policy/request.ts';
 import type { Engine } from '../rest/engine.ts';
 import { readObject, readObjects } from '../rest/read.ts';
 import { errorBody } from '../schema/field-error.ts';
