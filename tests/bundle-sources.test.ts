@@ -14,6 +14,7 @@ import type { Digest } from '../src/oci/digest.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
 import { keyringsOf, verifyRelease } from '../src/trust/release-signature.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { releaseClaim, startGpg } from './gpg.ts';
 import { listeningRegistry } from './stock-registry.ts';
 import { needs } from './tier.ts';
 
@@ -163,41 +164,15 @@ test(
   'S8 S12 OpenPGP signatures of the release travel in the bundle and become the operator’s ConfigMap',
   needs('gpg'),
   async () => {
-    const home = await mkdtemp(join(tmpdir(), 'sluice-gpg-'));
-    const gpg = (args: string[], input?: string) =>
-      runOrThrow(
-        'gpg',
-        [
-          '--homedir',
-          home,
-          '--batch',
-          '--yes',
-          '--quiet',
-          '--pinentry-mode',
-          'loopback',
-          '--passphrase',
-          '',
-          ...args,
-        ],
-        input === undefined ? {} : { input },
-      );
+    const gpg = await startGpg();
     try {
-      await gpg(['--quick-gen-key', 'release <release@example.org>', 'rsa2048', 'sign', 'never']);
-      const keyring = join(home, 'release.asc');
-      await gpg(['--armor', '--output', keyring, '--export', 'release@example.org']);
-      const claim = JSON.stringify({
-        critical: {
-          type: 'atomic container signature',
-          image: { 'docker-manifest-digest': release.payload },
-          identity: { 'docker-reference': 'quay.io/okd/release:1.1.0' },
-        },
-        optional: {},
-      });
+      const { keys: exported } = await gpg.makeKey('release');
+      const keys = String(exported);
+      const claim = releaseClaim(release.payload);
       const store = join(directory, 'signatures');
       const place = join(store, release.payload.replace(':', '='));
       await mkdir(place, { recursive: true });
-      await gpg(['--output', join(place, 'signature-1'), '--sign'], claim);
-      const keys = await readFile(keyring, 'utf8');
+      await writeFile(join(place, 'signature-1'), await gpg.sign('release', claim));
       const build = (out: string, stores: string[], keyrings: { name: string; keys: string }[]) =>
         buildBundle({
           payload: release.payloadSource,
@@ -226,16 +201,16 @@ test(
       const [name = '', value = ''] = Object.entries(map.binaryData)[0] ?? [];
       assert.equal(name, `${release.payload.replace(':', '-')}-1`);
       // gpgv, which knows nothing of us, reads the message out of the ConfigMap.
-      await writeFile(join(home, 'message'), Buffer.from(value, 'base64'));
-      await gpg(['--output', join(home, 'ring.gpg'), '--export', 'release@example.org']);
+      await writeFile(join(gpg.home, 'message'), Buffer.from(value, 'base64'));
+      await gpg.gpg(['--output', join(gpg.home, 'ring.gpg'), '--export', 'release@example.org']);
       await runOrThrow('gpgv', [
         '--keyring',
-        join(home, 'ring.gpg'),
+        join(gpg.home, 'ring.gpg'),
         '--output',
-        join(home, 'claim'),
-        join(home, 'message'),
+        join(gpg.home, 'claim'),
+        join(gpg.home, 'message'),
       ]);
-      assert.equal(await readFile(join(home, 'claim'), 'utf8'), claim);
+      assert.equal(await readFile(join(gpg.home, 'claim'), 'utf8'), claim);
       await assert.rejects(build('none', [join(directory, 'nowhere')], []), {
         code: 'SignatureMissing',
         message: /none in/,
@@ -245,8 +220,7 @@ test(
         message: /does not answer/,
       });
     } finally {
-      await run('gpgconf', ['--homedir', home, '--kill', 'all']);
-      await rm(home, { recursive: true, force: true });
+      await gpg.close();
     }
   },
 );

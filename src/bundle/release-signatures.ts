@@ -13,7 +13,7 @@ import type { BundleDocument } from './document.ts';
 export const releaseSignaturesType = 'application/vnd.sluice.release-signatures.v1';
 export const releaseSignatureLayerType = 'application/pgp-signature';
 /** By it the cluster-version operator finds such ConfigMaps, whatever their names. */
-const signaturesLabel = 'release.openshift.io/verification-signatures';
+export const signaturesLabel = 'release.openshift.io/verification-signatures';
 
 /**
  * The OpenPGP signatures of the release that a bundle carries; none where it has none. They are not verified: see

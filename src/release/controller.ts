@@ -29,6 +29,7 @@ import {
 } from './objects.ts';
 import type { AggregationInput, NodeReport } from './report.ts';
 import { addressOf, nodeReport } from './reports.ts';
+import { createReleaseSignatures, type SignatureWord } from './signatures.ts';
 
 export interface ReleaseControllerContext {
   readonly client: KubeClient;
@@ -65,6 +66,8 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   };
   const events = createEventRecorder(client, { component: 'sluice-release', logger, clock });
   const documents = createDocuments({ content, keys, clock, logger });
+  const signatures = createReleaseSignatures({ client, content, clock, logger });
+  let signed: ReadonlyMap<string, SignatureWord> = new Map();
   const { internalReleaseImage, clusterVersion, apiInt, registryPort } = names(client.platform);
   const everything = { keysOf: () => [internalReleaseImage] };
   const pings = new Map<string, { misses: number; why: string | undefined }>();
@@ -82,6 +85,9 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       if (step !== 'None') logger.info({ step }, 'credentials of the registries');
       await writeInUse(client, used);
       await writeMirrors(client, wantedMirrors([...read.values()]));
+      const words = await signatures.keep(read.values());
+      tellOfSignatures(signed, words);
+      signed = words;
     } catch (error) {
       if (isConflict(error)) throw error;
       syncError = messageOf(error);
@@ -103,6 +109,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       apiInt: { host: `${apiInt}:${registryPort}`, reachable: undefined },
       inUse: used?.names,
       updates: updateWords(version, bundles, read),
+      signatures: signed,
       previous: previousOf(object),
       syncError,
       now: clock.now(),
@@ -115,6 +122,27 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       await endDeletion(client, object, mounted);
     }
     return again;
+  }
+
+  /** What the cluster-version operator would refuse is news, before anybody asks for the update. */
+  function tellOfSignatures(
+    before: ReadonlyMap<string, SignatureWord>,
+    after: ReadonlyMap<string, SignatureWord>,
+  ): void {
+    const object = caches.releaseImages.get(internalReleaseImage);
+    for (const [name, { good, message }] of after) {
+      if (before.get(name)?.message === message) continue;
+      logger.info({ release: name, good, message }, 'OpenPGP signature of a release');
+      if (good || object === undefined) continue;
+      const kind = kinds.InternalReleaseImage;
+      events.record({
+        kind,
+        object,
+        type: 'Warning',
+        reason: 'ReleaseSignatureRefused',
+        message: `${name}: ${message}`,
+      });
+    }
   }
 
   function reportOf(node: Parameters<typeof addressOf>[0]): NodeReport {

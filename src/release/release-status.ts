@@ -42,12 +42,9 @@ function mountedCondition(release: ReleaseView, input: AggregationInput): DraftC
   const where = release.mounted.length === 1 ? 'node' : 'nodes';
   const found = `Release ${release.name} discovered on ${where} ${release.mounted.join(', ')}`;
   const update = input.updates?.get(release.name);
-  return {
-    type,
-    status: 'True',
-    reason: 'Mounted',
-    message: update === undefined ? found : `${found}. ${update}`,
-  };
+  const signature = input.signatures?.get(release.name)?.message;
+  const message = [found, update, signature].filter((each) => each !== undefined).join('. ');
+  return { type, status: 'True', reason: 'Mounted', message };
 }
 
 function installingCondition(release: ReleaseView, input: AggregationInput): DraftCondition {

@@ -48,6 +48,8 @@ export interface AggregationInput {
   readonly inUse: ReadonlyMap<string, string> | undefined;
   /** For each seen release: what the running version may go to, as the signed document says it. */
   readonly updates?: ReadonlyMap<string, string> | undefined;
+  /** What the cluster's own keyrings say of a release; none where the cluster has no keyrings. */
+  readonly signatures?: ReadonlyMap<string, { readonly message: string }> | undefined;
   readonly previous: ReleaseImageStatus | undefined;
   /** The controller could not do its work. */
   readonly syncError?: string | undefined;

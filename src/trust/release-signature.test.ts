@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { type Gpg, startGpg } from '../../tests/gpg.ts';
 import { needs } from '../../tests/tier.ts';
-import { run, runOrThrow } from '../process/run.ts';
 import { keyringsOf, type ReleaseKeyring, readClaim, verifyRelease } from './release-signature.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const other = `sha256:${'b'.repeat(64)}`;
-let home: string;
+let gpg: Gpg | undefined;
 let redhat: ReleaseKeyring;
 let second: ReleaseKeyring;
 
@@ -25,51 +22,19 @@ const claim = (changes: { critical?: object; optional?: object; more?: object } 
     ...changes.more,
   });
 
-async function gpg(args: string[], input?: string): Promise<void> {
-  await runOrThrow(
-    'gpg',
-    [
-      '--homedir',
-      home,
-      '--batch',
-      '--yes',
-      '--quiet',
-      '--pinentry-mode',
-      'loopback',
-      '--passphrase',
-      '',
-      ...args,
-    ],
-    {
-      ...(input === undefined ? {} : { input }),
-    },
-  );
-}
-
-async function makeKey(name: string, expires = 'never'): Promise<ReleaseKeyring> {
-  await gpg(['--quick-gen-key', `${name} <${name}@example.org>`, 'rsa2048', 'sign', expires]);
-  const path = join(home, `${name}.asc`);
-  await gpg(['--armor', '--output', path, '--export', `${name}@example.org`]);
-  return { name: `verifier-public-key-${name}`, keys: await readFile(path, 'utf8') };
-}
-
-async function sign(name: string, text: string, how: string[] = ['--sign']): Promise<Uint8Array> {
-  const path = join(home, 'signature');
-  await gpg(['--local-user', `${name}@example.org`, '--output', path, ...how], text);
-  return await readFile(path);
-}
-
 before(async () => {
   if (needs('gpg').skip !== undefined) return;
-  home = await mkdtemp(join(tmpdir(), 'sluice-gpg-'));
-  redhat = await makeKey('redhat');
-  second = await makeKey('second');
+  gpg = await startGpg();
+  redhat = await gpg.makeKey('redhat');
+  second = await gpg.makeKey('second');
 });
-after(async () => {
-  if (home === undefined) return;
-  await run('gpgconf', ['--homedir', home, '--kill', 'all']);
-  await rm(home, { recursive: true, force: true });
-});
+
+after(() => gpg?.close());
+
+const sign = (name: string, text: string, how?: string[]) => {
+  assert.ok(gpg !== undefined);
+  return gpg.sign(name, text, how);
+};
 
 const verify = (signatures: readonly Uint8Array[], keyrings: readonly ReleaseKeyring[], now = Date.now()) =>
   verifyRelease(signatures, keyrings, digest, now);
@@ -172,7 +137,6 @@ test('a keyring that cannot be read is named, not passed over', needs('gpg'), as
       message: /the keyring broken cannot be read/,
     },
   );
-  await writeFile(join(home, 'x'), '');
 });
 
 test('keyrings come out of the payload’s ConfigMap; stores beside them do not count', () => {
