@@ -51,6 +51,15 @@ test('imports go only down', () => {
   assert.ok(checked > 100, `only ${checked} imports were looked at`);
 });
 
+test('the HTTP module of the runtime is loaded in one place, without what its import brings along', () => {
+  for (const file of sources) {
+    if (file.endsWith('.test.ts')) continue;
+    const text = readFileSync(join(repository, file), 'utf8');
+    for (const [line, what = ''] of text.matchAll(/^import (.*) from '(?:node:)?http';$/gm))
+      assert.ok(what.startsWith('type '), `${file}: ${line} (use src/http/runtime.ts)`);
+  }
+});
+
 test('no file is called utils, helpers, common or types', () => {
   for (const file of sources) assert.doesNotMatch(file, /\/(utils?|helpers?|common|types)\.ts$/, file);
 });

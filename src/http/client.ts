@@ -1,7 +1,10 @@
-import { isIP } from 'node:net';
-import { Agent, type Dispatcher, ProxyAgent, request as undiciRequest } from 'undici';
-import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import type { ClientRequest, IncomingMessage, Agent as PlainAgent, RequestOptions } from 'node:http';
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { messageOf, SluiceError } from '../errors/error.ts';
 import type { ProxyChoice } from './proxy.ts';
+import { Agent, request as plainRequest } from './runtime.ts';
 
 /** How a client proves itself and whom it believes. */
 export interface ClientTls {
@@ -44,6 +47,15 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+/** Milliseconds for which a connection waits for its next request; servers are told to wait longer than that. */
+const idleMs = 10_000;
+const connectTimeoutMsDefault = 5_000;
+const headersTimeoutMsDefault = 30_000;
+const stallTimeoutMsDefault = 30_000;
+const textBytesMax = 16 * 1024 * 1024;
+/** The most that is read and dropped to keep a connection; beyond that a new one is cheaper. */
+const discardBytesMax = 128 * 1024;
+
 /**
  * A client with its own connections and one identity. No proxy is used unless `proxy` chooses one: most of what
  * is spoken to are nodes and the loopback.
@@ -52,74 +64,183 @@ export function createHttpClient(
   tls: ClientTls = {},
   options: { connectTimeoutMs?: number; proxy?: ProxyChoice } = {},
 ): HttpClient {
-  const { anyCertificate, ...identity } = tls;
-  const connect = {
-    ...identity,
-    ...(anyCertificate === true ? { rejectUnauthorized: false } : {}),
-    timeout: options.connectTimeoutMs ?? 5_000,
-  };
-  const pool = { keepAliveTimeout: 10_000, pipelining: 1 };
-  const agent = new Agent({ connect, ...pool });
-  const proxies = new Map<string, ProxyAgent>();
-  const dispatcherOf = (url: string): Dispatcher => {
-    const uri = options.proxy?.(new URL(url));
-    if (uri === undefined) return agent;
-    const known = proxies.get(uri) ?? new ProxyAgent({ uri, requestTls: connect, ...pool });
-    proxies.set(uri, known);
-    return known;
-  };
+  const pools = new Map<string, PlainAgent>();
+  const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
+  let secure: ReturnType<typeof secureOptions> | undefined;
+  let closed = false;
+
+  /** The connections to servers of one protocol, by the way of one proxy or of none. */
+  function poolOf(url: URL): PlainAgent {
+    const proxy = options.proxy?.(url);
+    const key = `${url.protocol} ${proxy ?? ''}`;
+    const known = pools.get(key);
+    if (known !== undefined) return known;
+    const common = {
+      keepAlive: true,
+      timeout: idleMs,
+      ...(proxy === undefined ? {} : { proxyEnv: { http_proxy: proxy, https_proxy: proxy } }),
+    };
+    secure ??= secureOptions(tls);
+    const pool = url.protocol === 'https:' ? new TlsAgent({ ...common, ...secure }) : new Agent(common);
+    pools.set(key, pool);
+    return pool;
+  }
+
+  function send(request: HttpRequest): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const url = new URL(request.url);
+    const start = url.protocol === 'https:' ? tlsRequest : plainRequest;
+    const length = request.body === undefined ? undefined : Buffer.byteLength(request.body);
+    const sending: RequestOptions = {
+      agent: poolOf(url),
+      method: request.method ?? 'GET',
+      headers: {
+        'accept-encoding': 'identity',
+        ...(length === undefined ? {} : { 'content-length': length }),
+        ...request.headers,
+      },
+    };
+    const outgoing = start(url, sending);
+    let incoming: IncomingMessage | undefined;
+    const abort = () => (incoming ?? outgoing).destroy(reasonOf(request.signal));
+    request.signal?.addEventListener('abort', abort, { once: true });
+    const late = setTimeout(
+      () => outgoing.destroy(new Error('it sent no answer in time')),
+      request.headersTimeoutMs ?? headersTimeoutMsDefault,
+    );
+    limitConnecting(outgoing, connectTimeoutMs);
+    outgoing.on('error', reject);
+    outgoing.on('close', () => {
+      clearTimeout(late);
+      request.signal?.removeEventListener('abort', abort);
+    });
+    outgoing.on('response', (message: IncomingMessage) => {
+      clearTimeout(late);
+      incoming = message;
+      message.on('error', () => {}); // Whoever reads the body is told; nobody has to.
+      resolve(message);
+    });
+    outgoing.end(request.body);
+    return promise;
+  }
+
   return {
     async request(request) {
-      let answer: Dispatcher.ResponseData;
+      request.signal?.throwIfAborted();
+      let message: IncomingMessage;
       try {
-        answer = await undiciRequest(request.url, {
-          method: request.method ?? 'GET',
-          headers: { 'accept-encoding': 'identity', ...request.headers },
-          body: request.body ?? null,
-          signal: request.signal ?? null,
-          headersTimeout: request.headersTimeoutMs ?? 30_000,
-          bodyTimeout: request.stallTimeoutMs ?? 30_000,
-          dispatcher: dispatcherOf(request.url),
-        });
+        if (closed) throw new Error('this client is closed');
+        message = await send(request);
       } catch (error) {
         if (request.signal?.aborted) throw error;
         throw unreachable(request.url, error);
       }
-      return {
-        status: answer.statusCode,
-        headers: answer.headers,
-        body: answer.body,
-        async text(bytesMax = 16 * 1024 * 1024) {
-          const chunks: Uint8Array[] = [];
-          let size = 0;
-          for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-            size += chunk.length;
-            if (size > bytesMax) {
-              answer.body.destroy();
-              throw new SluiceError('InputTooLarge', `${request.url} answered more than ${bytesMax} bytes`);
-            }
-            chunks.push(chunk);
-          }
-          return Buffer.concat(chunks).toString('utf8');
-        },
-        async discard() {
-          await answer.body.dump().catch(() => {});
-        },
-      };
+      return answerOf(message, request);
     },
     async close() {
-      await Promise.all([agent, ...proxies.values()].map((each) => each.destroy()));
+      closed = true;
+      for (const pool of pools.values()) pool.destroy();
     },
   };
 }
 
+/** One context for all connections: the certificates are parsed once. */
+function secureOptions({ ca, cert, key, servername, anyCertificate }: ClientTls) {
+  return {
+    secureContext: createSecureContext({
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    }),
+    ...(servername === undefined ? {} : { servername }),
+    ...(anyCertificate === true ? { rejectUnauthorized: false } : {}),
+  };
+}
+
+function reasonOf(signal: AbortSignal | undefined): Error {
+  const reason: unknown = signal?.reason;
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
+
+/** A host that answers no knock must not use up the time that an answer may take. */
+function limitConnecting(outgoing: ClientRequest, timeoutMs: number): void {
+  outgoing.once('socket', (socket: Socket) => {
+    if (!socket.connecting) return;
+    const timer = setTimeout(
+      () => outgoing.destroy(new Error('it cannot be connected to in time')),
+      timeoutMs,
+    );
+    const done = () => clearTimeout(timer);
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', done);
+    outgoing.once('close', done);
+  });
+}
+
+function answerOf(message: IncomingMessage, request: HttpRequest): HttpResponse {
+  const body = () => piecesOf(message, request.stallTimeoutMs ?? stallTimeoutMsDefault);
+  return {
+    status: message.statusCode ?? 0,
+    headers: Object.fromEntries(
+      Object.entries(message.headersDistinct).map(([name, values = []]) => [
+        name,
+        values.length === 1 ? values[0] : values,
+      ]),
+    ),
+    body: { [Symbol.asyncIterator]: body },
+    async text(bytesMax = textBytesMax) {
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of body()) {
+        size += chunk.length;
+        if (size > bytesMax) {
+          throw new SluiceError('InputTooLarge', `${request.url} answered more than ${bytesMax} bytes`);
+        }
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks).toString('utf8');
+    },
+    async discard() {
+      let size = 0;
+      try {
+        for await (const chunk of body()) {
+          size += chunk.length;
+          if (size > discardBytesMax) break;
+        }
+      } catch {
+        // Nobody wanted it.
+      }
+    },
+  };
+}
+
+/** A body piece by piece. Whoever stops in the middle ends the connection; one that stalls fails. */
+async function* piecesOf(message: IncomingMessage, stallTimeoutMs: number): AsyncGenerator<Uint8Array> {
+  let waiting = true;
+  const timer =
+    stallTimeoutMs === 0
+      ? undefined
+      : setTimeout(() => {
+          // The reader's own slowness is no stall.
+          if (waiting) message.destroy(new Error(`no byte of the answer came for ${stallTimeoutMs} ms`));
+          else timer?.refresh();
+        }, stallTimeoutMs);
+  try {
+    for await (const chunk of message as AsyncIterable<Uint8Array>) {
+      waiting = false;
+      yield chunk;
+      waiting = true;
+      timer?.refresh();
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 function unreachable(url: string, error: unknown): SluiceError {
   const { host } = new URL(url);
-  // What OpenSSL says of an answer that is plain HTTP (case P14).
-  if (
-    systemCode(error) === 'ERR_SSL_WRONG_VERSION_NUMBER' ||
-    systemCode(error) === 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
-  ) {
+  // What OpenSSL says of an answer that is plain HTTP (case P14); the code is that of the write or of the read that
+  // came upon it.
+  if (/wrong version number|packet length too long/i.test(messageOf(error))) {
     return new SluiceError('Unreachable', `${host} answers without TLS on an address for TLS`, {
       cause: error,
     });

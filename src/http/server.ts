@@ -1,8 +1,9 @@
-import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createLogger, type Logger } from '../observe/log.ts';
+import { createServer as createPlainServer } from './runtime.ts';
 
 export interface TlsMaterial {
   /** PEM, the leaf first. */

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import {
   type ErrorCode,
@@ -10,6 +10,7 @@ import {
   SluiceError,
   systemCode,
 } from '../errors/error.ts';
+import { createServer, request } from '../http/runtime.ts';
 import { readBody } from '../http/server.ts';
 import type { Logger } from '../observe/log.ts';
 

@@ -1,7 +1,7 @@
-import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { connect } from 'node:net';
 import type { Container } from '../api/core.ts';
+import { request as plainRequest } from '../http/runtime.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Runner } from './runner.ts';
 
