@@ -50,7 +50,7 @@ async function world(t: { after(act: () => Promise<void>): void }) {
   const dir = await mkdtemp(join(tmpdir(), 'credentials-'));
   t.after(() => rm(dir, { recursive: true, force: true }));
   let now = Date.now();
-  const clock = { now: () => now, sleep: async () => {} };
+  const clock = { now: () => now, monotonic: () => now, sleep: async () => {} };
   const nodes = ['a', 'b', 'c'].map((name) => ({
     name,
     run: join(dir, name),

@@ -3,16 +3,20 @@ import type { Clock } from '../src/observe/clock.ts';
 export interface FakeClock extends Clock {
   /** Moves on by `ms`; every sleep that ends within them resolves, in order, and what it woke runs before the next. */
   advance(ms: number): Promise<void>;
+  /** Somebody sets the wall clock by `ms`; for those who sleep nothing changes. */
+  jump(ms: number): void;
   /** Milliseconds that those who sleep now still have to sleep, sorted. */
   sleeping(): number[];
 }
 
 /** A clock that moves only when it is told to. */
 export function createFakeClock(startMs: number = Date.parse('2026-01-01T00:00:00Z')): FakeClock {
-  let now = startMs;
+  let now = 0;
+  let wallMs = startMs;
   const sleepers = new Set<{ dueMs: number; wake: () => void }>();
   return {
-    now: () => now,
+    now: () => wallMs + now,
+    monotonic: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve();
@@ -38,6 +42,9 @@ export function createFakeClock(startMs: number = Date.parse('2026-01-01T00:00:0
         await settle();
       }
       now = endMs;
+    },
+    jump(ms) {
+      wallMs += ms;
     },
     sleeping: () => [...sleepers].map((sleeper) => sleeper.dueMs - now).sort((a, b) => a - b),
   };

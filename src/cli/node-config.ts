@@ -2,12 +2,12 @@ import { note, paint, parseFormat, print, printObject, printTable } from './outp
 
 /** `sluice node config`: what is in force, where it was said, and what has no effect. */
 export async function config(options: {
-  readonly configDir?: string[];
+  readonly configDir: readonly string[];
   readonly output?: string;
 }): Promise<void> {
   const format = parseFormat(options.output);
-  const { configDirectories, loadConfig } = await import('../finalize/config-files.ts');
-  const directories = options.configDir ?? configDirectories;
+  const { loadConfig } = await import('../finalize/config-files.ts');
+  const directories = options.configDir;
   const loaded = await loadConfig(directories);
   if (format === 'json' || format === 'yaml') await printObject({ directories, ...loaded }, format);
   else {

@@ -13,7 +13,7 @@ interface RunOptions extends ConnectOptions {
   readonly cert?: string;
   readonly key?: string;
   readonly trustedKeys?: string;
-  readonly configDir?: string[];
+  readonly configDir: readonly string[];
   readonly workload: 'podman' | 'sandbox' | 'none';
   readonly containers?: string;
   readonly registerNode?: boolean;
@@ -42,7 +42,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       address,
       tlsFiles,
       ...(options.trustedKeys === undefined ? {} : { trustedKeysDir: options.trustedKeys }),
-      configDirectories: options.configDir ?? [],
+      configDirectories: options.configDir,
       workload: options.workload,
       // A cluster elsewhere has kubelets, which own their nodes; a node that runs Pods for us has none.
       registerNode: options.registerNode ?? (client.platform === 'standalone' || options.workload !== 'none'),
@@ -71,13 +71,12 @@ function need(options: RunOptions, name: 'name' | 'dir' | 'address' | 'ca' | 'ce
 
 async function runAlone(options: RunOptions): Promise<void> {
   const { runLocalNode } = await import('../node/local.ts');
-  const { configDirectories } = await import('../finalize/config-files.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { terminationSignal } = await import('../process/parent.ts');
   process.exitCode = await runLocalNode({
     dir: options.dir ?? '/var/lib/sluice',
     run: options.runDir ?? '/run/sluice',
-    configDirectories: options.configDir ?? configDirectories,
+    configDirectories: options.configDir,
     osDriver: options.osDriver ?? 'auto',
     ...(options.bootId === undefined ? {} : { bootId: options.bootId }),
     ...(await operationsOf(options)),

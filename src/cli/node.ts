@@ -1,7 +1,17 @@
 import { Command, Option } from 'commander';
+import { configDirectories } from '../finalize/config.ts';
 import { withConnection } from './connect.ts';
 import { withOperationsOptions } from './operations.ts';
 import { formatFlag, formatHelp } from './output.ts';
+
+/** One default for who runs by a configuration and for who shows it. */
+function configDirOption(): Option {
+  const option = new Option('--config-dir <dir...>', 'directories of drop-ins, a later one wins');
+  return option.default(
+    [...configDirectories],
+    `those of zincati, then those of sluice, below /usr/lib, /run, /etc`,
+  );
+}
 
 /** `sluice node run|why|status|config|approve`. */
 export function command(): Command {
@@ -28,7 +38,7 @@ export function command(): Command {
     .description(
       'The rule in force on this host: file and line of each value, and everything that has no effect',
     )
-    .option('--config-dir <dir...>', 'directories of drop-ins, a later one wins')
+    .addOption(configDirOption())
     .option(formatFlag, formatHelp)
     .action(async (options) => (await import('./node-config.ts')).config(options));
   withOperationsOptions(withConnection(root.command('run').description('Run the agent of one node')))
@@ -41,7 +51,7 @@ export function command(): Command {
     .option('--cert <file>', "the node's certificate")
     .option('--key <file>', 'its key')
     .option('--trusted-keys <dir>', 'trusted keys beside those of the cluster')
-    .option('--config-dir <dir...>', 'directories of drop-ins, a later one wins')
+    .addOption(configDirOption())
     .addOption(
       new Option('--workload <runner>', 'what runs Pods')
         .choices(['podman', 'sandbox', 'none'])

@@ -25,7 +25,8 @@ interface WindowOptions extends ConnectOptions {
 
 /** The marker file of this host: the one that is named, else the one of its configuration. */
 async function markerOf(options: WindowOptions) {
-  const { configDirectories, loadConfig } = await import('../finalize/config-files.ts');
+  const { configDirectories } = await import('../finalize/config.ts');
+  const { loadConfig } = await import('../finalize/config-files.ts');
   const { marker } = (await loadConfig(configDirectories)).config;
   return { ...marker, path: options.marker ?? marker.path };
 }

@@ -12,6 +12,7 @@ function countingClock(): Clock & { readonly slept: number[]; pass(ms: number): 
   return {
     slept,
     now: () => now,
+    monotonic: () => now,
     pass: (ms: number) => {
       now += ms;
     },

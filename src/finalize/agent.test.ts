@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { SluiceError } from '../errors/error.ts';
-import { systemClock } from '../observe/clock.ts';
+import { type Clock, systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import type { Digest } from '../oci/digest.ts';
@@ -42,7 +43,13 @@ async function createNode(t: TestContext) {
   const asked: LockRequest[] = [];
   const warned: string[] = [];
   let users: Users = { kind: 'none' };
-  let finalized: 'reboots' | 'nothing' | 'refused' = 'reboots';
+  let finalized: 'reboots' | 'nothing' | 'refused' | 'unanswered' = 'reboots';
+  /** States whose report cannot be delivered. */
+  let deaf: readonly string[] = [];
+  let clock: Clock = {
+    ...systemClock,
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 300), signal),
+  };
   let desired: Desired = { image: `os@${v2}`, digest: v2 };
   /** Runs one boot until the node reboots or `enough` says so. */
   const told = createMetrics();
@@ -69,8 +76,11 @@ async function createNode(t: TestContext) {
         finalize: async (digest) => {
           if (finalized === 'refused')
             throw new SluiceError('Blocked', 'Reboot blocked by a systemd inhibitor lock');
-          if (finalized === 'nothing') return void calls.push('finalize');
-          await simulated.finalize(digest);
+          if (finalized === 'reboots') return await simulated.finalize(digest);
+          calls.push('finalize');
+          return finalized === 'nothing'
+            ? { kind: 'ordered' }
+            : { kind: 'unknown', message: 'rpm-ostree finalize-deployment: took too long' };
         },
       },
       lockClient: {
@@ -99,10 +109,11 @@ async function createNode(t: TestContext) {
           assert.ok(transitions[last.state].includes(report.state), `${last.state} to ${report.state}`);
         }
         last = report;
+        if (deaf.includes(report.state)) throw new SluiceError('Unreachable', 'the API does not answer');
         if (enough(report)) stop.abort();
       },
       markerOwnerUid: process.getuid?.() ?? 0,
-      clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 300), signal) },
+      clock,
       random: () => 0,
       logger: silentLogger,
       signal: stop.signal,
@@ -123,7 +134,15 @@ async function createNode(t: TestContext) {
     warned,
     told,
     config,
-    set: (next: { unlock?: LockAnswer; users?: Users; finalized?: typeof finalized }) => {
+    set: (next: {
+      unlock?: LockAnswer;
+      users?: Users;
+      finalized?: typeof finalized;
+      deaf?: readonly string[];
+      clock?: Partial<Clock>;
+    }) => {
+      deaf = next.deaf ?? deaf;
+      clock = { ...clock, ...next.clock };
       unlockAnswer = next.unlock ?? unlockAnswer;
       users = next.users ?? users;
       finalized = next.finalized ?? finalized;
@@ -347,4 +366,79 @@ test('B18 a torn marker is no permission; complete, it is; one bound to a releas
   await writeMarker(node.marker, { notAfter: soon(), once: false, release: '1.1.0' });
   await node.boot('boot-1');
   assert.equal(node.calls.at(-1), 'reboot');
+});
+
+test('B50 an order that is not answered may be under way: the intent and the slot stay', async (t) => {
+  const node = await createNode(t);
+  await writeMarker(node.marker, { notAfter: soon(), once: false });
+  node.set({ finalized: 'unanswered' });
+  const report = await node.boot('boot-1', ({ holds }) => holds.length > 0);
+  assert.deepEqual(
+    report?.holds.map(({ reason }) => reason),
+    ['Rebooting'],
+  );
+  assert.deepEqual(node.calls, ['pre-reboot', 'finalize'], 'the slot is not given back');
+  assert.equal((await node.memory()).intent.phase, 'finalizing');
+  // It was under way: the next boot is into the update, and only then the slot goes back.
+  await writeFile(join(node.dir, 'os.json'), JSON.stringify({ booted: { image: `os@${v2}`, digest: v2 } }));
+  await node.boot('boot-2', ({ state }) => state === 'Idle');
+  assert.deepEqual(node.calls, ['pre-reboot', 'finalize', 'steady-state']);
+});
+
+test('an API that takes no report stops nobody: the reboot is ordered all the same, and told later', async (t) => {
+  const node = await createNode(t);
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  node.set({ deaf: ['Staging', 'Finalizing'] });
+  await node.boot('boot-1');
+  assert.deepEqual(node.calls, ['pre-reboot', 'reboot']);
+});
+
+test('B18 a marker for one reboot that cannot be removed permits none', {
+  skip: process.getuid?.() !== 0,
+}, async (t) => {
+  const node = await createNode(t);
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  if (spawnSync('chattr', ['+i', node.marker]).status !== 0)
+    return t.skip('this file system has no immutable files');
+  t.after(() => spawnSync('chattr', ['-i', node.marker]));
+  const report = await node.boot('boot-1', held);
+  assert.deepEqual(
+    report?.holds.map(({ gate, reason }) => `${gate}/${reason}`),
+    ['finalize/MarkerNotConsumed'],
+  );
+  assert.deepEqual(node.calls, ['pre-reboot', 'steady-state'], 'nothing was ordered, and the slot went back');
+  spawnSync('chattr', ['-i', node.marker]);
+});
+
+test('B12 a clock that is set while users have their grace shortens it by nothing', async (t) => {
+  const node = await createNode(t);
+  let jump = 0;
+  node.set({
+    users: { kind: 'some', sessions: [{ user: 'core', tty: 'pts/0' }] },
+    clock: { now: () => Date.now() + jump },
+  });
+  await writeMarker(node.marker, { notAfter: soon() + 7200, once: true });
+  let looks = 0;
+  const report = await node.boot('boot-1', ({ holds }) => {
+    looks += holds[0]?.reason === 'UsersLoggedIn' ? 1 : 0;
+    if (looks === 1) jump = 3600_000;
+    return looks === 3;
+  });
+  assert.equal(report?.holds[0]?.reason, 'UsersLoggedIn', 'an hour by the wall clock is no ten minutes');
+  assert.deepEqual(node.calls, []);
+});
+
+test('B26 a debt from a time when the clock was years ahead is paid after the wait that was meant', async (t) => {
+  const node = await createNode(t);
+  await node.boot('boot-1', held);
+  const lock = { baseUrl: 'http://lock/', group: 'default', id: 'node-a' };
+  const debt = { lock, after: Date.now() + 4 * 366 * 24 * 3600_000, waitMs: 100 };
+  await writeFile(
+    join(node.dir, 'finalize.json'),
+    JSON.stringify({ ...(await node.memory()), debts: [debt] }),
+  );
+  node.calls.push('pre-reboot');
+  const stop = Date.now() + 2_000;
+  await node.boot('boot-1', () => Date.now() > stop || node.calls.includes('steady-state'));
+  assert.deepEqual((await node.memory()).debts, []);
 });

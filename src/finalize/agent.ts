@@ -1,22 +1,24 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
-import { type Clock, rfc3339 } from '../observe/clock.ts';
+import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ClockEvidence } from './clock-trust.ts';
 import type { FinalizeConfig, LoadedConfig } from './config.ts';
 import { loadConfig } from './config-files.ts';
 import { createDebts } from './debts.ts';
-import { decide, type Facts, type Intent, judgeNode, type Step, type Wanted } from './decide.ts';
+import { decide, type Facts, type Intent, type Step, type Wanted } from './decide.ts';
 import type { OsDriver } from './driver.ts';
 import type { LockAnswer, LockRequest } from './fleet-lock.ts';
+import { createGrace } from './grace.ts';
 import { type Hold, lookAgainMs, nextLookMs } from './hold.ts';
 import { lookAtMarker, type Marker, removeMarker, writeMarker } from './marker.ts';
 import { type MemoryFile, openMemory } from './memory.ts';
 import type { AgentMetrics } from './metrics.ts';
 import { type AgentReport, type AgentState, createReports } from './report.ts';
-import { lastWarningMs, type Users } from './users.ts';
+import { createSetback, setbackMs } from './setback.ts';
+import type { Users } from './users.ts';
 import { createWatcher } from './watch.ts';
 import type { Schedule } from './weekly.ts';
 import { loadZone } from './zone.ts';
@@ -59,6 +61,8 @@ export interface AgentOptions {
   /** Undefined while it is not known (the API has not been reached yet): then nothing is decided anew. */
   readonly desired: () => Desired | undefined;
   readonly report: (report: AgentReport) => Promise<void>;
+  /** The loop goes on: it will say so again within this many milliseconds, or it is stuck. */
+  readonly onProgress?: (withinMs: number) => void;
   /** Called with each configuration that is read. */
   readonly onConfig?: (config: FinalizeConfig) => void;
   /** The only uid who may own the marker; root's. */
@@ -74,8 +78,12 @@ export interface AgentOptions {
 const lockRetryMs = { first: 2_000, most: 10_000 };
 /** A reboot that is on its way ends this process within it; else it is shown as ordered. Milliseconds. */
 const rebootLookMs = 2_000;
-/** After something that failed: the first wait, doubled up to the longest. */
-const setbackMs = { first: 5_000, most: 600_000 };
+/** A report that could not be delivered is made again after this long. Milliseconds. */
+const reportRetryMs = 5_000;
+/** What one turn of the loop takes at most, beside what is waited for on purpose: commands, the bus, a lock server. */
+const turnMsMax = 600_000;
+/** Staging downloads a system. Milliseconds. */
+const stagingMsMax = 5 * 3600_000;
 
 export interface FinalizationAgent {
   /** Something changed (the desired image, the window, an inhibitor): look now. */
@@ -96,8 +104,11 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   let debts: ReturnType<typeof createDebts>;
   let lock: LockAnswer | undefined;
   let lockAsked = 0;
-  let setback: { readonly hold: Hold; readonly count: number; readonly until: number } | undefined;
-  let grace: { readonly since: number; readonly warned: boolean } | undefined;
+  /** When the reboot was ordered, by the monotonic clock. */
+  let orderedAt: number | undefined;
+  let unreported = false;
+  const setback = createSetback(clock, logger);
+  const grace = createGrace(clock, async (message) => await options.host?.warn(message));
   let lastGood: FinalizeConfig | undefined;
   let markerPath = '';
   let awaken: () => void = () => {};
@@ -142,12 +153,14 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     const update = wanted ?? os.staged;
     const host = await options.host?.look(rules, update, memory.now.firstBootID === options.bootID);
     const schedule = await scheduleOf(rules);
+    const graceSince = grace.since();
+    const held = setback.hold();
     return {
       config,
       ...(wanted === undefined ? {} : { desired: wanted }),
       os,
       bootID: options.bootID,
-      ...(intent === undefined ? {} : { intent }),
+      ...(intent === undefined ? {} : { intent: agedIntent(intent) }),
       failures: update === undefined ? 0 : (memory.now.failures[update.digest] ?? 0),
       ...(confirmed === undefined ? {} : { confirmed }),
       ...(staged === undefined ? {} : { stagedByUs: staged }),
@@ -160,24 +173,37 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       clock: { declared: rules.clockTrusted, ...(await options.clockEvidence()) },
       blockers: host?.blockers ?? [],
       users: host?.users ?? { kind: 'none' },
-      ...(grace === undefined ? {} : { graceSince: grace.since }),
+      ...(graceSince === undefined ? {} : { graceSince }),
       ...(lock === undefined ? {} : { lock }),
-      ...(setback !== undefined && setback.until > clock.now() ? { setback: setback.hold } : {}),
+      ...(held === undefined ? {} : { setback: held }),
       now: clock.now(),
     };
   }
 
+  /** The order as old as it is, whatever was done to the wall clock since. */
+  function agedIntent(intent: Intent): Intent {
+    return orderedAt === undefined
+      ? intent
+      : { ...intent, since: clock.now() - (clock.monotonic() - orderedAt) };
+  }
+
+  /** Nobody who listens can stop the agent: what could not be told is told at the next look, soon. */
   async function report(state: AgentState, holds: readonly Hold[], facts: Facts): Promise<void> {
     const made = reportOf(state, holds, facts);
     metrics.report(made, facts.now);
-    await options.report(made);
+    try {
+      await options.report(made);
+    } catch (error) {
+      unreported = true;
+      logger.warn({ error: messageOf(error) }, 'the report could not be delivered');
+    }
   }
 
   /** Acts on one step. Returns the milliseconds until the next look, 0 for at once. */
   async function act(step: Step, facts: Facts): Promise<number> {
     switch (step.kind) {
       case 'idle':
-        setback = undefined;
+        setback.clear();
         await report('Idle', [], facts);
         return untilDebt(lookAgainMs);
       case 'hold':
@@ -205,8 +231,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   async function hold(holds: readonly Hold[], facts: Facts): Promise<number> {
     const waits = holds.every(({ gate }) => gate === 'fleet_lock');
     const ordered = holds.some(({ reason }) => reason === 'Rebooting');
-    const began = await tellUsers(holds, facts);
-    if (began) return 0;
+    if (await grace.look(holds, facts)) return 0;
     await report(waits ? 'WaitingForSlot' : ordered ? 'Finalizing' : 'Held', holds, facts);
     if (!waits) return untilDebt(nextLookMs(holds, clock.now()));
     const draining = lock?.kind === 'wait' && lock.reason === 'Draining';
@@ -216,36 +241,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     return waitMs * (1 + options.random() / 2);
   }
 
-  const untilDebt = (ms: number) => Math.max(50, Math.min(ms, (debts.dueAt() ?? Infinity) - clock.now()));
-
-  /** The grace begins when users alone hold it, and ends with anything else that holds. True where it began now. */
-  async function tellUsers(holds: readonly Hold[], facts: Facts): Promise<boolean> {
-    const users = holds.find(({ gate }) => gate === 'users');
-    if (users === undefined || holds.length > 1) {
-      if (holds.some(({ gate }) => gate !== 'fleet_lock')) grace = undefined;
-      return false;
-    }
-    const version = facts.os.staged?.version ?? 'a new version';
-    if (grace === undefined) {
-      grace = { since: clock.now(), warned: false };
-      const again = judgeNode({ ...facts, graceSince: grace.since }).holds.find(
-        ({ gate }) => gate === 'users',
-      );
-      const leftMs = (again?.opensAt ?? clock.now()) - clock.now();
-      await options.host?.warn(
-        `This machine reboots into ${version} in ${Math.ceil(leftMs / 1000)} seconds.`,
-      );
-      return true;
-    }
-    const leftMs = (users.opensAt ?? clock.now()) - clock.now();
-    if (leftMs <= lastWarningMs && !grace.warned) {
-      grace = { ...grace, warned: true };
-      await options.host?.warn(
-        `This machine reboots into ${version} in ${Math.ceil(leftMs / 1000)} seconds.`,
-      );
-    }
-    return false;
-  }
+  const untilDebt = (ms: number) => Math.max(50, Math.min(ms, debts.dueInMs() ?? Infinity));
 
   async function stage(step: Wanted, facts: Facts): Promise<number> {
     await report('Staging', [], facts);
@@ -253,23 +249,17 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     // Before it is done: after a crash in between, what is staged is still known to be ours.
     await memory.remember({ staged: step.digest });
     metrics.count('deployAttempts');
+    options.onProgress?.(stagingMsMax);
     try {
       await driver.stage(step.image, step.digest, { allowDowngrade: facts.config.config.allowDowngrade });
       const { staged } = await driver.status();
       if (staged?.digest !== step.digest) throw new Error('the command succeeded, and yet nothing is staged');
-      setback = undefined;
+      setback.clear();
     } catch (error) {
       metrics.count('deployFailures');
-      takeSetback('staged', 'StageFailed', `staging failed: ${messageOf(error)}`);
+      setback.take('staged', 'StageFailed', `staging failed: ${messageOf(error)}`);
     }
     return 0;
-  }
-
-  function takeSetback(gate: 'staged' | 'finalize', reason: string, message: string): void {
-    const count = (setback?.hold.reason === reason ? setback.count : 0) + 1;
-    const until = clock.now() + Math.min(setbackMs.first * 2 ** (count - 1), setbackMs.most);
-    setback = { count, until, hold: { gate, reason, message, opensAt: until } };
-    logger.warn({ reason, error: message, again: rfc3339(until) }, 'finalization could not go on');
   }
 
   async function askForSlot(step: Wanted, facts: Facts): Promise<void> {
@@ -292,24 +282,44 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
 
   async function finalize(step: Wanted & { readonly consumeMarker: boolean }, facts: Facts): Promise<number> {
     const previous = memory.now.intent;
+    if (step.consumeMarker && !(await consumeMarker())) {
+      await giveBack(previous, 0);
+      return 0;
+    }
     const base = previous ?? { image: step.image, digest: step.digest, bootID: options.bootID };
     const orders = (previous?.orders ?? 0) + 1;
     await memory.remember({ intent: { ...base, phase: 'finalizing', since: clock.now(), orders } });
-    if (step.consumeMarker) await removeMarker(markerPath);
+    orderedAt = clock.monotonic();
     await report('Finalizing', [], facts);
     await options.host?.warn('This machine reboots now.');
     logger.info({ digest: step.digest, driver: driver.name }, 'finalizing');
     metrics.count('finalizeAttempts');
     try {
-      await driver.finalize(step.digest);
+      const outcome = await driver.finalize(step.digest);
+      if (outcome.kind === 'unknown') {
+        // It may be under way: the intent and the slot stay, and the next boot, or none in time, tells (case B50).
+        logger.warn({ error: outcome.message }, 'the order to reboot was not answered');
+      }
       return rebootLookMs;
     } catch (error) {
       // Refused, not failed: nothing was booted. The slot goes back; the next look decides anew (case B20).
       metrics.count('finalizeFailures');
       const blocked = isSluiceError(error, 'Blocked');
-      takeSetback('finalize', blocked ? 'Blocked' : 'FinalizeFailed', messageOf(error));
+      setback.take('finalize', blocked ? 'Blocked' : 'FinalizeFailed', messageOf(error));
       await giveBack(previous, 0);
       return 0;
+    }
+  }
+
+  /** Before the order, and durably: what permits one reboot must not permit a second one. */
+  async function consumeMarker(): Promise<boolean> {
+    try {
+      await removeMarker(markerPath);
+      return true;
+    } catch (error) {
+      const message = `the marker file is for one reboot and cannot be removed: ${messageOf(error)}`;
+      setback.take('finalize', 'MarkerNotConsumed', message);
+      return false;
     }
   }
 
@@ -338,7 +348,8 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   async function giveBack(intent: Intent | undefined, afterMs: number): Promise<void> {
     lock = undefined;
     lockAsked = 0;
-    if (intent?.lock !== undefined) await debts.owe({ lock: intent.lock, after: clock.now() + afterMs });
+    orderedAt = undefined;
+    if (intent?.lock !== undefined) await debts.owe(intent.lock, afterMs);
     await memory.remember({ intent: undefined });
     debts.settle();
   }
@@ -373,7 +384,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       group: identity.group,
       id: identity.nodeUuid ?? options.lockId,
     };
-    if (memory.now.debts.length === 0) await debts.owe({ lock: request, after: 0 });
+    if (memory.now.debts.length === 0) await debts.owe(request, 0);
   }
 
   return {
@@ -393,9 +404,12 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       let failures = 0;
       while (!signal.aborted) {
         pending = false;
+        unreported = false;
+        options.onProgress?.(turnMsMax + (lastGood?.blockers.hookTimeoutMs ?? 0));
         let waitMs: number;
         try {
           waitMs = await once();
+          if (unreported) waitMs = Math.min(waitMs, reportRetryMs);
           failures = 0;
         } catch (error) {
           logger.warn({ error: messageOf(error) }, 'finalization could not go on; trying again');
@@ -403,6 +417,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
           waitMs = Math.min(setbackMs.first * 2 ** (failures - 1), lookAgainMs);
         }
         if (waitMs === 0 || pending || signal.aborted) continue;
+        options.onProgress?.(waitMs + turnMsMax);
         const interrupt = new AbortController();
         awaken = () => interrupt.abort();
         await clock.sleep(waitMs, AbortSignal.any([signal, interrupt.signal]));

@@ -1,77 +1,93 @@
 import { SluiceError } from '../errors/error.ts';
 import { parseDigest } from '../oci/digest.ts';
 import { parseReference } from '../oci/reference.ts';
-import { type RunResult, run } from '../process/run.ts';
-import type { OsDeployment, OsDriver, OsStatus } from './driver.ts';
+import { run } from '../process/run.ts';
+import { type OsDeployment, type OsDriver, type OsStatus, requireSameOrigin } from './driver.ts';
+import { orderOutcome, refusal } from './refusal.ts';
 
 const stageMs = 4 * 3600_000;
 const commandMs = 120_000;
 
+const program = 'bootc';
+
 export interface BootcOptions {
   readonly command?: string;
   readonly ostree?: string;
-  /** The host that images are asked of: this node's own registry. */
+  readonly systemctl?: string;
+  /**
+   * The host that images are asked of: this node's own registry, which has verified the release. Absent: the host goes
+   * on along the image that it was booted from, whatever the update graph says.
+   */
   readonly pullFrom?: string;
 }
 
 /**
- * The `bootc` command (facts 1.7). What it stages is for download only: a reboot for another reason does not boot it
- * (it discards it, and it is staged again).
+ * The `bootc` command. What it stages is for download only, or locked where it cannot do that yet: a reboot for
+ * another reason does not boot it (it discards it, and it is staged again).
  */
 export function bootcDriver(options: BootcOptions): OsDriver {
-  const call = (program: string, args: readonly string[], timeoutMs = commandMs) =>
-    run(program, args, { env: { ...process.env, LC_ALL: 'C' }, timeoutMs });
-  const bootc = options.command ?? 'bootc';
-  async function status(): Promise<OsStatus> {
+  const call = (command: string, args: readonly string[], timeoutMs = commandMs) =>
+    run(command, args, { env: { ...process.env, LC_ALL: 'C' }, timeoutMs });
+  const bootc = options.command ?? program;
+  const ostree = options.ostree ?? 'ostree';
+  async function read(): Promise<ReturnType<typeof parseBootcStatus>> {
     const result = await call(bootc, ['status', '--json']);
-    if (result.code !== 0) throw failed('status', result);
-    return parseBootcStatus(result.stdout).os;
+    if (result.code !== 0) throw refusal(program, 'status', result);
+    return parseBootcStatus(result.stdout);
   }
   return {
     name: 'bootc',
     rebootsHost: true,
-    status,
+    status: async () => (await read()).os,
     async stage(image, digest) {
+      const { os, signature } = await read();
+      if (options.pullFrom === undefined) requireSameOrigin(image, os.booted);
       const { host, repository } = parseReference(image);
       const reference = `${options.pullFrom ?? host}/${repository}@${digest}`;
-      const result = await call(bootc, ['switch', '--download-only', reference], stageMs);
+      const words = [...(options.pullFrom === undefined ? signatureWords(signature) : []), reference];
+      const result = await call(bootc, ['switch', '--download-only', ...words], stageMs);
       if (result.code === 0) return;
-      if (!/unexpected argument|unrecognized/i.test(result.stderr)) throw failed('switch', result);
-      // A bootc before `switch --download-only`: what it stages is locked right after.
-      const switched = await call(bootc, ['switch', reference], stageMs);
-      if (switched.code !== 0) throw failed('switch', switched);
-      const locked = await call(options.ostree ?? 'ostree', ['admin', 'lock-finalization']);
-      if (locked.code !== 0) throw failed('lock-finalization', locked);
+      if (!/unexpected argument|unrecognized/i.test(result.stderr)) throw refusal(program, 'switch', result);
+      // `switch` knows no --download-only yet: what it stages is locked right after.
+      const switched = await call(bootc, ['switch', ...words], stageMs);
+      if (switched.code !== 0) throw refusal(program, 'switch', switched);
+      const locked = await call(ostree, ['admin', 'lock-finalization']);
+      if (locked.code !== 0) throw refusal('ostree', 'admin lock-finalization', locked);
     },
     async finalize(digest) {
-      const { os, downloadOnly } = parseBootcStatus((await call(bootc, ['status', '--json'])).stdout);
+      const { os, downloadOnly } = await read();
       if (os.staged?.digest !== digest) {
         const found = os.staged?.digest ?? 'nothing';
         throw new SluiceError('Conflict', `expected ${digest} to be staged, but found ${found}`);
       }
-      if (!downloadOnly) {
-        // Unlocked already, by an order whose reboot never came or by a person: only the reboot is left.
-        const reboot = await call('systemctl', ['reboot']);
-        if (reboot.code !== 0) throw failed('systemctl reboot', reboot);
-        return;
+      if (downloadOnly) {
+        const applied = await call(bootc, ['upgrade', '--from-downloaded', '--apply'], stageMs);
+        return orderOutcome(program, 'upgrade --from-downloaded --apply', applied);
       }
-      const result = await call(bootc, ['upgrade', '--from-downloaded', '--apply'], stageMs);
-      if (result.code !== 0) throw failed('upgrade --from-downloaded --apply', result);
+      // A bootc that does not tell what is locked, or an order before whose reboot never came. To unlock twice is once.
+      const unlocked = await call(ostree, ['admin', 'lock-finalization', '--unlock']);
+      if (unlocked.code !== 0) throw refusal('ostree', 'admin lock-finalization --unlock', unlocked);
+      return orderOutcome('systemctl', 'reboot', await call(options.systemctl ?? 'systemctl', ['reboot']));
     },
   };
 }
 
-/** Whether to try again, by the words of the program and of systemctl. */
-function failed(what: string, { code, signal, stderr, stdout, timedOut }: RunResult): SluiceError {
-  const said = (stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' | ').slice(0, 500);
-  const message = `bootc ${what}: ${timedOut ? 'took too long' : said || `ended with ${code ?? signal}`}`;
-  const blocked = /inhibit|[Aa]ccess ?[Dd]enied|Operation inhibited/.test(said);
-  return new SluiceError(blocked ? 'Blocked' : 'CommandFailed', message);
+/** How the signature of the booted image was checked, as `switch` must be told again: it forgets it. Errors: Conflict. */
+function signatureWords(signature: unknown): string[] {
+  if (signature === undefined || signature === null || signature === 'insecure') return [];
+  if (signature === 'containerPolicy') return ['--enforce-container-sigpolicy'];
+  throw new SluiceError(
+    'Conflict',
+    'the booted image is checked by the keys of an ostree remote, which bootc switch drops',
+    {
+      next: 'Use the rpm-ostree driver (--os-driver rpm-ostree), or have the image checked by /etc/containers/policy.json.',
+    },
+  );
 }
 
 interface RawEntry {
   readonly image?: {
-    readonly image?: { readonly image?: unknown };
+    readonly image?: { readonly image?: unknown; readonly signature?: unknown };
     readonly version?: unknown;
     readonly imageDigest?: unknown;
   } | null;
@@ -79,7 +95,12 @@ interface RawEntry {
 }
 
 /** Reads `bootc status --json` (BootcHost). A host that was not booted by an image has no booted entry. */
-export function parseBootcStatus(text: string): { readonly os: OsStatus; readonly downloadOnly: boolean } {
+export function parseBootcStatus(text: string): {
+  readonly os: OsStatus;
+  readonly downloadOnly: boolean;
+  /** Of the booted image: `containerPolicy`, `insecure`, `{ostreeRemote}`, or absent. */
+  readonly signature: unknown;
+} {
   let status: { booted?: RawEntry | null; staged?: RawEntry | null; rollback?: RawEntry | null } | undefined;
   try {
     status = (JSON.parse(text) as { status?: typeof status }).status;
@@ -97,6 +118,7 @@ export function parseBootcStatus(text: string): { readonly os: OsStatus; readonl
       others: rollback === undefined ? [] : [rollback],
     },
     downloadOnly: status?.staged?.downloadOnly === true,
+    signature: status?.booted?.image?.image?.signature,
   };
 }
 
@@ -106,7 +128,9 @@ function entry(raw: RawEntry | null | undefined): OsDeployment | undefined {
     const digest = parseDigest(String(raw?.image?.imageDigest));
     const version = raw?.image?.version;
     return {
-      image: `${String(name).split('@')[0]}@${digest}`,
+      image: `${String(name)
+        .split('@')[0]
+        ?.replace(/:[\w][\w.-]{0,127}$/, '')}@${digest}`,
       digest,
       ...(typeof version === 'string' ? { version } : {}),
     };

@@ -17,17 +17,21 @@ export interface ClockEvidence {
   readonly skewMs?: number;
 }
 
-/** Whether permission may rest on the time. Pure; any one evidence is enough, none is "no" (case B12). */
+/**
+ * Whether permission may rest on the time. Pure. A clock that is known to be away from the API server's holds, whatever
+ * the host says of it; else any one evidence is enough, and none is "no" (case B12).
+ */
 export function clockHold(evidence: ClockEvidence): Hold | undefined {
-  if (evidence.declared || evidence.synchronized === true) return undefined;
-  if (evidence.skewMs !== undefined && Math.abs(evidence.skewMs) <= clockSkewMsMax) return undefined;
-  const why =
-    evidence.skewMs === undefined
-      ? 'it is not synchronised and no API server was there to compare it with'
-      : `it is ${Math.round(evidence.skewMs / 1000)} s away from the API server's`;
+  const { declared, synchronized, skewMs } = evidence;
+  if (declared) return undefined;
+  const away = skewMs !== undefined && Math.abs(skewMs) > clockSkewMsMax;
+  if (!away && (synchronized === true || skewMs !== undefined)) return undefined;
+  const why = away
+    ? `it is ${Math.round(skewMs / 1000)} s away from the API server's`
+    : 'it is not synchronised and no API server was there to compare it with';
   return {
     gate: 'clock',
-    reason: 'ClockUntrusted',
+    reason: away ? 'ClockSkewed' : 'ClockUntrusted',
     message: `the window counts time, and the clock is not to be trusted: ${why}`,
   };
 }
@@ -42,9 +46,8 @@ export function createSyncMeter(bus: Bus, clock: Clock): () => Promise<boolean |
   let known: { readonly at: number; readonly synchronized: boolean | undefined } | undefined;
   return async () => {
     if (existsSync(timesyncFile)) return true;
-    const age = known === undefined ? Number.POSITIVE_INFINITY : clock.now() - known.at;
-    if (known === undefined || age < 0 || age > evidenceAgeMax) {
-      known = { at: clock.now(), synchronized: await askTimedated(bus) };
+    if (known === undefined || clock.monotonic() - known.at > evidenceAgeMax) {
+      known = { at: clock.monotonic(), synchronized: await askTimedated(bus) };
     }
     return known.synchronized;
   };

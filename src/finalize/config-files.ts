@@ -6,16 +6,6 @@ import { configKeys } from './config-keys.ts';
 import { keyLines, lineOf } from './toml-lines.ts';
 import { loadZone, localZoneName } from './zone.ts';
 
-/** Directories of drop-ins; a later one wins for an equal file name (docs/decisions/0005). */
-export const configDirectories = [
-  '/usr/lib/zincati/config.d',
-  '/run/zincati/config.d',
-  '/etc/zincati/config.d',
-  '/usr/lib/sluice/config.d',
-  '/run/sluice/config.d',
-  '/etc/sluice/config.d',
-] as const;
-
 /** Bytes of a drop-in; one is a page of text. */
 const fragmentBytesMax = 256 * 1024;
 

@@ -1,5 +1,15 @@
 import type { WeeklyWindow } from './weekly.ts';
 
+/** Directories of drop-ins; a later one wins for an equal file name (docs/decisions/0005). */
+export const configDirectories = [
+  '/usr/lib/zincati/config.d',
+  '/run/zincati/config.d',
+  '/etc/zincati/config.d',
+  '/usr/lib/sluice/config.d',
+  '/run/sluice/config.d',
+  '/etc/sluice/config.d',
+] as const;
+
 export const strategyNames = ['immediate', 'periodic', 'fleet_lock', 'marker_file'] as const;
 export type StrategyName = (typeof strategyNames)[number];
 

@@ -1,4 +1,6 @@
+import { SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
+import { parseReference } from '../oci/reference.ts';
 
 /** An operating system image as a deployment knows it. */
 export interface OsDeployment {
@@ -8,6 +10,12 @@ export interface OsDeployment {
   readonly digest: Digest;
   readonly version?: string;
 }
+
+/** What is known of an order to reboot. */
+export type OrderOutcome =
+  | { readonly kind: 'ordered' }
+  /** No answer came: the reboot may be under way, and only the next boot, or none, tells. */
+  | { readonly kind: 'unknown'; readonly message: string };
 
 export interface OsStatus {
   readonly booted?: OsDeployment;
@@ -27,8 +35,30 @@ export interface OsDriver {
   /** Downloads and stages the image, held: a reboot for another reason does not boot it. */
   stage(image: string, digest: Digest, options?: { readonly allowDowngrade?: boolean }): Promise<void>;
   /**
-   * Unlocks exactly this deployment and reboots into it. Errors: Conflict where another one is staged, Blocked where
-   * something holds the reboot for now.
+   * Unlocks exactly this deployment and reboots into it. Errors, where the order was surely not taken: Conflict where
+   * another one is staged, Blocked where something holds the reboot for now.
    */
-  finalize(digest: Digest): Promise<void>;
+  finalize(digest: Digest): Promise<OrderOutcome>;
+}
+
+/** `host/repository` of an image, without tag and digest. */
+export function originOf(image: string): string {
+  const { host, repository } = parseReference(image);
+  return `${host}/${repository}`;
+}
+
+/**
+ * An update graph may name the next image of the origin that the host follows, and no other one: the origin says whose
+ * signature is asked for, and that is a person's decision. Errors: Conflict.
+ */
+export function requireSameOrigin(image: string, booted: OsDeployment | undefined): void {
+  const follows = booted?.image.split('@')[0] ?? 'nothing';
+  if (originOf(image) === follows) return;
+  throw new SluiceError(
+    'Conflict',
+    `the update graph names ${originOf(image)}, but this host follows ${follows}`,
+    {
+      next: 'Rebase the host by hand where that is meant (rpm-ostree rebase, bootc switch); it goes on from there.',
+    },
+  );
 }

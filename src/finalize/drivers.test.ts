@@ -46,7 +46,14 @@ test('B68 a deployment that is not understood is passed over; only the booted on
   assert.throws(() => parseRpmOstreeStatus('nonsense'), /not JSON/);
 });
 
-test('rpm-ostree: what is said to stage a commit, a new image of the same name, an image of another', () => {
+const refused = (code: string, words: RegExp) => (error: unknown) => {
+  assert.ok(isSluiceError(error), String(error));
+  assert.equal(error.code, code);
+  assert.match(error.message, words);
+  return true;
+};
+
+test('rpm-ostree: what is said to stage a commit, and an image of a cluster by its node’s registry', () => {
   const image = `quay.io/os/node@${digest('b')}`;
   assert.deepEqual(stageArguments(`ostree@${digest('b')}`, digest('b'), undefined), [
     'deploy',
@@ -55,16 +62,94 @@ test('rpm-ostree: what is said to stage a commit, a new image of the same name, 
     `revision=${'b'.repeat(64)}`,
   ]);
   const booted = { image: `quay.io/os/node@${digest('a')}`, digest: digest('a') };
-  assert.deepEqual(stageArguments(image, digest('b'), booted), [
-    'deploy',
-    '--lock-finalization',
-    digest('b'),
-  ]);
   assert.deepEqual(stageArguments(image, digest('b'), booted, '10.0.0.1:22625'), [
     'rebase',
     '--lock-finalization',
     `ostree-unverified-registry:10.0.0.1:22625/os/node@${digest('b')}`,
   ]);
+});
+
+test('a host by itself stays on its origin: no graph leads it to another repository or past a signature', async (t) => {
+  const booted = { image: `quay.io/os/node@${digest('a')}`, digest: digest('a') };
+  const next = stageArguments(`quay.io/os/node@${digest('b')}`, digest('b'), booted);
+  assert.deepEqual(
+    next,
+    ['deploy', '--lock-finalization', digest('b')],
+    'scheme and tag are those of the origin',
+  );
+  for (const image of ['quay.io/os/evil', 'quay.io.evil.example/os/node', 'evil.example:443/os/node']) {
+    assert.throws(
+      () => stageArguments(`${image}@${digest('b')}`, digest('b'), booted),
+      refused('Conflict', /this host follows quay\.io\/os\/node/),
+    );
+  }
+  assert.throws(
+    () => stageArguments(`quay.io/os/node@${digest('b')}`, digest('b'), undefined),
+    /follows nothing/,
+  );
+  const signed = (signature: unknown) =>
+    program(
+      t,
+      `status*) sed 's|"transport": "registry"|"transport": "registry", "signature": ${JSON.stringify(signature)}|' ${join(import.meta.dirname, 'fixtures', 'bootc-staged.json')};;`,
+    );
+  const policy = signed('containerPolicy');
+  await bootcDriver({ command: policy.path }).stage(`quay.io/os/node@${digest('b')}`, digest('b'));
+  assert.equal(
+    policy.calls().at(-1),
+    `switch --download-only --enforce-container-sigpolicy quay.io/os/node@${digest('b')}`,
+  );
+  await assert.rejects(
+    bootcDriver({ command: policy.path }).stage(`evil.example/os/node@${digest('b')}`, digest('b')),
+    refused('Conflict', /follows quay\.io\/os\/node/),
+  );
+  await assert.rejects(
+    bootcDriver({ command: signed({ ostreeRemote: 'fedora' }).path }).stage(
+      `quay.io/os/node@${digest('b')}`,
+      digest('b'),
+    ),
+    refused('Conflict', /keys of an ostree remote/),
+  );
+});
+
+test('rpm-ostree: the image of an origin, in every form that it is written in', () => {
+  for (const origin of [
+    'ostree-image-signed:docker://quay.io/os/node:stable',
+    'ostree-image-signed:registry:quay.io/os/node',
+    'ostree-unverified-registry:quay.io/os/node:stable',
+    'ostree-unverified-image:docker://quay.io/os/node:stable',
+    'ostree-remote-registry:fedora:quay.io/os/node:stable',
+    'ostree-remote-image:fedora:registry:quay.io/os/node:stable',
+    'ostree-remote-image:fedora:docker://quay.io/os/node@sha256:abc',
+  ]) {
+    const text = JSON.stringify({
+      deployments: [
+        {
+          booted: true,
+          'container-image-reference': origin,
+          'container-image-reference-digest': digest('a'),
+        },
+      ],
+    });
+    assert.equal(parseRpmOstreeStatus(text).booted?.image, `quay.io/os/node@${digest('a')}`, origin);
+  }
+});
+
+test('B50 an order that is killed, hangs or loses its connection is unknown, never refused', async (t) => {
+  const status = `status*) ${print('rpm-ostree-commits.json')};;`;
+  for (const end of [
+    'kill -9 $$',
+    "echo 'error: GDBus.Error:org.freedesktop.DBus.Error.NoReply: Message recipient disconnected' >&2; exit 1",
+    "echo 'error: Bus owner changed, aborting.' >&2; exit 1",
+  ]) {
+    const { path } = program(t, `${status}\nfinalize*) ${end};;`);
+    const outcome = await rpmOstreeDriver({ command: path }).finalize(digest('2'));
+    assert.equal(outcome.kind, 'unknown', end);
+  }
+  const slow = program(t, `${status}\nfinalize*) sleep 30;;`);
+  const timed = await rpmOstreeDriver({ command: slow.path, orderMs: 200 }).finalize(digest('2'));
+  assert.deepEqual(timed, { kind: 'unknown', message: 'rpm-ostree finalize-deployment: took too long' });
+  const bootc = program(t, `status*) ${print('bootc-staged.json')};;\nupgrade*) kill -9 $$;;`);
+  assert.equal((await bootcDriver({ command: bootc.path }).finalize(digest('b'))).kind, 'unknown');
 });
 
 test('B56 B64 refusals of rpm-ostree: an inhibitor blocks, another deployment is a conflict', async (t) => {
@@ -130,17 +215,25 @@ test('bootc: status, staging for download only, finalizing exactly what was expe
   assert.equal(calls().at(-1), 'upgrade --from-downloaded --apply');
 });
 
-test('bootc without download-only for switch: what is staged is locked right after', async (t) => {
+test('bootc without download-only for switch: what is staged is locked right after, and unlocked to be finalized', async (t) => {
   const old = program(
     t,
-    `"switch --download-only"*) echo "error: unexpected argument '--download-only' found" >&2; exit 2;;`,
+    `"switch --download-only"*) echo "error: unexpected argument '--download-only' found" >&2; exit 2;;\nstatus*) sed 's/"downloadOnly": true/"old": true/' ${join(import.meta.dirname, 'fixtures', 'bootc-staged.json')};;`,
   );
   const ostree = program(t, '*) ;;');
-  await bootcDriver({ command: old.path, ostree: ostree.path }).stage(
-    `quay.io/os/node@${digest('b')}`,
-    digest('b'),
-  );
+  const systemctl = program(t, '*) ;;');
+  const driver = bootcDriver({ command: old.path, ostree: ostree.path, systemctl: systemctl.path });
+  await driver.stage(`quay.io/os/node@${digest('b')}`, digest('b'));
   assert.deepEqual(ostree.calls(), ['admin lock-finalization']);
+  await assert.rejects(driver.finalize(digest('9')), /expected sha256:9/);
+  assert.deepEqual(ostree.calls().length, 1, 'another deployment stays locked');
+  assert.deepEqual(await driver.finalize(digest('b')), { kind: 'ordered' });
+  assert.deepEqual(ostree.calls(), ['admin lock-finalization', 'admin lock-finalization --unlock']);
+  assert.deepEqual(systemctl.calls(), ['reboot']);
+  const stays = program(t, `*unlock*) echo 'error: No staged deployment' >&2; exit 1;;`);
+  const broken = bootcDriver({ command: old.path, ostree: stays.path, systemctl: systemctl.path });
+  await assert.rejects(broken.finalize(digest('b')), refused('CommandFailed', /No staged deployment/));
+  assert.deepEqual(systemctl.calls(), ['reboot'], 'what stays locked would boot the old system: no reboot');
 });
 
 test('B70 a reboot that systemd refuses is an error, and one that waits', async (t) => {

@@ -22,7 +22,7 @@ export function createHost(bus: Bus, clock: Clock): Host {
   let asked: { readonly at: number; readonly digest: string; readonly holds: readonly Hold[] } | undefined;
 
   async function hooks(config: FinalizeConfig, wanted: Wanted): Promise<readonly Hold[]> {
-    const fresh = asked !== undefined && clock.now() - asked.at < hooksAgeMax && clock.now() >= asked.at;
+    const fresh = asked !== undefined && clock.monotonic() - asked.at < hooksAgeMax;
     if (asked !== undefined && fresh && asked.digest === wanted.digest && asked.holds.length > 0)
       return asked.holds;
     const { hooksDirectory, hookTimeoutMs } = config.blockers;
@@ -32,7 +32,7 @@ export function createHost(bus: Bus, clock: Clock): Host {
       environment: { SLUICE_IMAGE: wanted.image, SLUICE_DIGEST: wanted.digest },
       ownerUid: process.getuid?.() ?? 0,
     });
-    asked = { at: clock.now(), digest: wanted.digest, holds };
+    asked = { at: clock.monotonic(), digest: wanted.digest, holds };
     return holds;
   }
 

@@ -9,6 +9,8 @@ export interface Debt {
   readonly lock: LockRequest;
   /** Not before this time: the node proves itself first (cases B26, B52). Unix milliseconds. */
   readonly after: number;
+  /** How long it was made to wait, milliseconds: it never waits longer, whatever is done to the clock. */
+  readonly waitMs?: number;
 }
 
 /** What the agent keeps across restarts, in one file that is durable before each step. */
@@ -51,13 +53,20 @@ export async function openMemory(path: string, bootID: string): Promise<MemoryFi
       return now;
     },
     async remember(change: Parameters<MemoryFile['remember']>[0]) {
+      const before = now;
       const merged = Object.entries({ ...now, ...change }).filter(([, value]) => value !== undefined);
       now = Object.fromEntries(merged) as unknown as Memory;
       const failures = Object.entries(now.failures).slice(-failuresKept);
       now = { ...now, failures: Object.fromEntries(failures) };
       const text = now;
       writing = writing.catch(() => {}).then(() => writeJson(path, text));
-      await writing;
+      try {
+        await writing;
+      } catch (error) {
+        // What is not on the disk is not remembered: nothing is acted on that a restart would not know.
+        if (now === text) now = before;
+        throw error;
+      }
       faultPoint('finalize-remembered');
     },
   };

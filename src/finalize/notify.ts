@@ -1,4 +1,5 @@
 import { messageOf } from '../errors/error.ts';
+import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { run } from '../process/run.ts';
 import type { AgentReport } from './report.ts';
@@ -34,6 +35,20 @@ export function createNotifier(logger: Logger, environment: NodeJS.ProcessEnv = 
     },
     alive: () => send('WATCHDOG=1'),
     ...(asked && watchdog > 0 ? { aliveMs: watchdog / 1000 / 3 } : {}),
+  };
+}
+
+/** Whether a loop goes on: it says by when it will say so again, and one that does not is stuck. */
+export function createPulse(clock: Pick<Clock, 'monotonic'>): {
+  expect(withinMs: number): void;
+  beats(): boolean;
+} {
+  let due = Number.POSITIVE_INFINITY;
+  return {
+    expect: (withinMs) => {
+      due = clock.monotonic() + withinMs;
+    },
+    beats: () => clock.monotonic() < due,
   };
 }
 

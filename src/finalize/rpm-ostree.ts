@@ -1,27 +1,32 @@
 import { SluiceError } from '../errors/error.ts';
 import { type Digest, parseDigest } from '../oci/digest.ts';
 import { parseReference } from '../oci/reference.ts';
-import { type RunResult, run } from '../process/run.ts';
-import type { OsDeployment, OsDriver, OsStatus } from './driver.ts';
+import { run } from '../process/run.ts';
+import { type OsDeployment, type OsDriver, type OsStatus, requireSameOrigin } from './driver.ts';
+import { orderOutcome, refusal } from './refusal.ts';
 
 /** Downloading a system takes as long as it takes; this only ends what hangs. Milliseconds. */
 const stageMs = 4 * 3600_000;
 const commandMs = 120_000;
+const program = 'rpm-ostree';
 const statusBytesMax = 8 * 1024 * 1024;
 /** Of deployments that are no images; the checksum of a commit stands where an image's digest would. */
 const commitImage = 'ostree';
 
 /**
- * The `rpm-ostree` command (facts 1.7). What it stages is locked: only `finalize-deployment` with the expected
- * checksum, or for an image its digest, unlocks it and reboots.
+ * The `rpm-ostree` command. What it stages is locked: only `finalize-deployment` with the expected checksum, or for an
+ * image its digest, unlocks it and reboots.
  *
- * @param options.pullFrom the host that images are asked of: this node's own registry.
+ * @param options.pullFrom the host that images are asked of: this node's own registry, which has verified the release.
+ * Absent: the host goes on along the origin that it was booted from, whatever the update graph says.
  */
 export function rpmOstreeDriver(options: {
   readonly command?: string;
   readonly pullFrom?: string;
+  /** How long an order to reboot may take; milliseconds. */
+  readonly orderMs?: number;
 }): OsDriver {
-  const command = options.command ?? 'rpm-ostree';
+  const command = options.command ?? program;
   let registered = false;
   const call = (args: readonly string[], timeoutMs = commandMs) =>
     run(command, args, {
@@ -31,13 +36,13 @@ export function rpmOstreeDriver(options: {
     });
   async function status(): Promise<OsStatus> {
     const result = await call(['status', '--json']);
-    if (result.code !== 0) throw failed('status', result);
+    if (result.code !== 0) throw refusal(program, 'status', result);
     return parseRpmOstreeStatus(result.stdout);
   }
   async function register(): Promise<void> {
     if (registered) return;
     const result = await call(['deploy', '', '--register-driver=Sluice']);
-    if (result.code !== 0) throw failed('deploy --register-driver', result);
+    if (result.code !== 0) throw refusal(program, 'deploy --register-driver', result);
     registered = true;
   }
   return {
@@ -49,7 +54,7 @@ export function rpmOstreeDriver(options: {
       const { booted } = await status();
       const args = stageArguments(image, digest, booted, options.pullFrom);
       const result = await call([...args, ...(allowDowngrade ? [] : ['--disallow-downgrade'])], stageMs);
-      if (result.code !== 0) throw failed(args[0] ?? '', result);
+      if (result.code !== 0) throw refusal(program, args[0] ?? '', result);
     },
     async finalize(digest) {
       const { staged } = await status();
@@ -60,17 +65,18 @@ export function rpmOstreeDriver(options: {
         );
       }
       const expected = staged.image.startsWith(`${commitImage}@`) ? digest.slice('sha256:'.length) : digest;
-      let result = await call(['finalize-deployment', expected]);
+      const { orderMs } = options;
+      let result = await call(['finalize-deployment', expected], orderMs);
       // Unlocked by an order whose reboot never came (case B50): the checksum is still compared.
       if (result.code !== 0 && /already unlocked/i.test(result.stderr)) {
-        result = await call(['finalize-deployment', '--allow-unlocked', expected]);
+        result = await call(['finalize-deployment', '--allow-unlocked', expected], orderMs);
       }
-      if (result.code !== 0) throw failed('finalize-deployment', result);
+      return orderOutcome(program, 'finalize-deployment', result);
     },
   };
 }
 
-/** What is said to `rpm-ostree` to stage an image or a commit. Pure. */
+/** What is said to `rpm-ostree` to stage an image or a commit. Pure. Errors: Conflict. */
 export function stageArguments(
   image: string,
   digest: Digest,
@@ -78,31 +84,16 @@ export function stageArguments(
   pullFrom?: string,
 ): string[] {
   if (image.startsWith(`${commitImage}@`)) {
-    return [
-      'deploy',
-      '--lock-finalization',
-      '--skip-branch-check',
-      `revision=${digest.slice('sha256:'.length)}`,
-    ];
+    const revision = `revision=${digest.slice('sha256:'.length)}`;
+    return ['deploy', '--lock-finalization', '--skip-branch-check', revision];
   }
-  const { host, repository } = parseReference(image);
-  const origin = `${pullFrom ?? host}/${repository}`;
+  if (pullFrom === undefined) {
+    requireSameOrigin(image, booted);
+    return ['deploy', '--lock-finalization', digest];
+  }
+  const origin = `${pullFrom}/${parseReference(image).repository}`;
   if (booted?.image.split('@')[0] === origin) return ['deploy', '--lock-finalization', digest];
   return ['rebase', '--lock-finalization', `ostree-unverified-registry:${origin}@${digest}`];
-}
-
-/** A refusal in words that the program writes, as an error that says whether to try again (cases B56, B64). */
-function failed(what: string, { code, signal, stderr, stdout, timedOut }: RunResult): SluiceError {
-  const said = (stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' | ').slice(0, 500);
-  const message = `rpm-ostree ${what}: ${timedOut ? 'took too long' : said || `ended with ${code ?? signal}`}`;
-  if (/inhibitor|[Tt]ransaction in progress|AccessDenied/.test(said))
-    return new SluiceError('Blocked', message);
-  if (/[Uu]pdates and deployments are driven by|update driver/.test(said))
-    return new SluiceError('Blocked', message);
-  if (/Expected staged base checksum|not staged|No deployments found|wrong osname/i.test(said)) {
-    return new SluiceError('Conflict', message);
-  }
-  return new SluiceError('CommandFailed', message);
 }
 
 interface RawDeployment {
@@ -172,9 +163,13 @@ function deploymentOf(raw: RawDeployment): OsDeployment | undefined {
   }
 }
 
-/** `ostree-image-signed:docker://host/repo:tag`, `ostree-unverified-registry:host/repo@…`: the image alone. */
+/** What stands before the image in an origin: how its signature is checked, by which remote, and the transport. */
+const originPrefix =
+  /^(?:ostree-remote-(?:registry|image):[^:]+:|ostree-[a-z-]+:)?(?:registry:|docker:\/\/|docker:)?/;
+
+/** `ostree-image-signed:docker://host/repo:tag`, `ostree-remote-registry:fedora:host/repo@…`: the image alone. */
 function imageName(reference: string): string {
-  const name = reference.replace(/^ostree-[a-z-]+:/, '').replace(/^(registry:|docker:\/\/)/, '');
+  const name = reference.replace(originPrefix, '');
   return (name.split('@')[0] ?? name).replace(/:[\w][\w.-]{0,127}$/, '');
 }
 

@@ -44,6 +44,7 @@ export function simulatedDriver(options: {
       }
       await writeJson(file, { ...state, finalized: true });
       options.reboot();
+      return { kind: 'ordered' };
     },
   };
 }

@@ -12,7 +12,7 @@ import { followLogind } from '../finalize/logind.ts';
 import type { Marker } from '../finalize/marker.ts';
 import { createAgentMetrics } from '../finalize/metrics.ts';
 import { serveMetrics } from '../finalize/metrics-socket.ts';
-import { createNotifier, statusText } from '../finalize/notify.ts';
+import { createNotifier, createPulse, statusText } from '../finalize/notify.ts';
 import type { AgentReport } from '../finalize/report.ts';
 import { approval, createService } from '../finalize/service.ts';
 import { createUpdateSource } from '../finalize/update-source.ts';
@@ -92,6 +92,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     return { ...(await options.skew?.()), ...(said === undefined ? {} : { synchronized: said }) };
   }
 
+  const pulse = createPulse(clock);
   const agent = createFinalizationAgent({
     stateFile: join(options.stateDir, 'finalize.json'),
     configDirectories: options.configDirectories,
@@ -111,6 +112,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     onConfig(next) {
       config = next;
     },
+    onProgress: (withinMs) => pulse.expect(withinMs),
     markerOwnerUid: process.getuid?.() ?? 0,
     metrics,
     clock,
@@ -120,8 +122,12 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
 
   async function watchdog(): Promise<void> {
+    let stuck = false;
     while (notifier.aliveMs !== undefined && !signal.aborted) {
-      await notifier.alive();
+      if (pulse.beats()) await notifier.alive();
+      else if (!stuck)
+        logger.error({}, 'the agent is stuck: the service manager is not told any more that it lives');
+      stuck = !pulse.beats();
       await clock.sleep(notifier.aliveMs, signal);
     }
   }

@@ -35,7 +35,7 @@ test('every blob has one owner, whoever asks; a node that leaves moves only its 
 
 test('a node begins with its own share, takes others’ from their disks, and stops waiting for one that stands still', async () => {
   let now = 0;
-  const clock = { now: () => now, sleep: async () => {} };
+  const clock = { now: () => now, monotonic: () => now, sleep: async () => {} };
   const held = new Set<string>();
   let moved = 0;
   let peers: CopyingPeer[] = [];

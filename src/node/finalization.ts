@@ -1,7 +1,7 @@
 import type { Condition } from '../api/core.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import type { Desired } from '../finalize/agent.ts';
-import type { ClockEvidence } from '../finalize/clock-trust.ts';
+import { type ClockEvidence, clockSkewMsMax } from '../finalize/clock-trust.ts';
 import type { AgentReport } from '../finalize/report.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -136,15 +136,18 @@ export function createSkewMeter(
   server: string,
   clock: Clock,
 ): () => Promise<Omit<ClockEvidence, 'declared'>> {
-  let known: { readonly at: number; readonly skewMs: number } | undefined;
+  let known: { readonly at: number; readonly wall: number; readonly skewMs: number } | undefined;
   return async () => {
-    if (known !== undefined && clock.now() - known.at < skewAgeMsMax) return { skewMs: known.skewMs };
+    const age = known === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() - known.at;
+    // A clock that was set since it was compared is not the clock that was compared.
+    const wasSet = known !== undefined && Math.abs(clock.now() - known.wall - age) > clockSkewMsMax;
+    if (known !== undefined && age < skewAgeMsMax && !wasSet) return { skewMs: known.skewMs };
     try {
       const response = await http.request({ url: `${server}/readyz`, signal: AbortSignal.timeout(5_000) });
       await response.discard();
       const date = Date.parse(String(response.headers.date));
       if (Number.isNaN(date)) return {};
-      known = { at: clock.now(), skewMs: clock.now() - date };
+      known = { at: clock.monotonic(), wall: clock.now(), skewMs: clock.now() - date };
       return { skewMs: known.skewMs };
     } catch {
       return {}; // Unknown: no evidence, so no permission by time.

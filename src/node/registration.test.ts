@@ -54,6 +54,7 @@ function steppingClock() {
   let now = Date.UTC(2026, 0, 1);
   const clock: Clock = {
     now: () => now,
+    monotonic: () => now,
     sleep: async (ms) => {
       now += ms;
       await new Promise((resolve) => setImmediate(resolve));

@@ -2,12 +2,18 @@
 export interface Clock {
   /** Milliseconds since the epoch, wall clock. */
   now(): number;
+  /**
+   * Milliseconds since this machine started, which only ever grow, evenly: for how long something takes or stands.
+   * The wall clock may be set meanwhile. Comparable between processes of one boot.
+   */
+  monotonic(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => Number(process.hrtime.bigint() / 1_000_000n),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();

@@ -32,7 +32,7 @@ function newSet() {
       } as unknown as ServedTree;
     },
     logger: silentLogger,
-    clock: { now: () => world.now, sleep: async () => {} },
+    clock: { now: () => world.now, monotonic: () => world.now, sleep: async () => {} },
   });
   return { world, set, labels: () => set.current().map((tree) => tree.label) };
 }

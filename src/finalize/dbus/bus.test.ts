@@ -10,6 +10,7 @@ import { run } from '../../process/run.ts';
 import type { Marker } from '../marker.ts';
 import type { AgentReport } from '../report.ts';
 import { approval, busName, busPath, createService, mayCall } from '../service.ts';
+import { createBus } from './bus.ts';
 import { type BusConnection, connectBus } from './connection.ts';
 import { decodeMessage, encodeMessage, messageLength, splitSignature } from './wire.ts';
 
@@ -115,6 +116,34 @@ async function startBus(t: TestContext): Promise<string> {
   await new Promise((resolve) => daemon.stdout?.once('data', resolve));
   return path;
 }
+
+test(
+  'a bus that could not be followed whole is tried anew, not remembered as broken',
+  needs('dbus-daemon', 'root'),
+  async (t) => {
+    const path = await startBus(t);
+    let attempts = 0;
+    const bus = createBus(path, async (connection) => {
+      attempts += 1;
+      // The first AddMatch is refused by the daemon: the rule is none.
+      await connection.follow(attempts === 1 ? "type='nonsense'" : "type='signal'", () => {});
+    });
+    t.after(() => bus.close());
+    await assert.rejects(bus.connection(), /MatchRuleInvalid/);
+    const connection = await bus.connection();
+    const [uid] = await connection.call({
+      destination: 'org.freedesktop.DBus',
+      path: '/org/freedesktop/DBus',
+      interface: 'org.freedesktop.DBus',
+      member: 'GetConnectionUnixUser',
+      signature: 's',
+      body: ['org.freedesktop.DBus'],
+    });
+    assert.equal(typeof uid, 'number');
+    assert.equal(await bus.connection(), connection, 'one connection for all who ask');
+    assert.equal(attempts, 2);
+  },
+);
 
 test(
   'the service on a real bus: properties and signals for everybody, changes for root alone',

@@ -11,23 +11,30 @@ export interface Bus {
 export function createBus(path: string, ready: (connection: BusConnection) => Promise<void>): Bus {
   let current: Promise<BusConnection> | undefined;
   let open: BusConnection | undefined;
+  async function connectNow(gone: () => void): Promise<BusConnection> {
+    const connection = await connectBus(path);
+    open = connection;
+    void connection.closed.then(gone);
+    try {
+      await ready(connection);
+    } catch (error) {
+      connection.close(); // It would follow half of what it should: the next who needs the bus tries anew.
+      throw error;
+    }
+    return connection;
+  }
   return {
     connection() {
-      current ??= connectBus(path).then(
-        async (connection) => {
-          open = connection;
-          void connection.closed.then(() => {
-            current = undefined;
-          });
-          await ready(connection);
-          return connection;
-        },
-        (error) => {
-          current = undefined;
-          throw error;
-        },
-      );
-      return current;
+      if (current !== undefined) return current;
+      const forget = () => {
+        if (current === attempt) current = undefined;
+      };
+      const attempt = connectNow(forget).catch((error) => {
+        forget();
+        throw error;
+      });
+      current = attempt;
+      return attempt;
     },
     close: () => open?.close(),
   };

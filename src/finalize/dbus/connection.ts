@@ -133,8 +133,14 @@ export async function connectBus(path: string): Promise<BusConnection> {
   const connection: BusConnection = {
     call,
     async follow(rule, handler) {
-      followers.push({ rule, handler });
-      await call({ ...bus, member: 'AddMatch', signature: 's', body: [rule] });
+      const follower = { rule, handler };
+      followers.push(follower);
+      try {
+        await call({ ...bus, member: 'AddMatch', signature: 's', body: [rule] });
+      } catch (error) {
+        followers.splice(followers.indexOf(follower), 1);
+        throw error;
+      }
     },
     async serve(name, object) {
       served = object;
