@@ -17,6 +17,7 @@ interface RunOptions extends ConnectOptions {
   readonly workload: 'podman' | 'sandbox' | 'none';
   readonly containers?: string;
   readonly registerNode?: boolean;
+  readonly containerdHosts?: string;
   readonly osDriver?: OsDriverName;
   readonly bootId?: string;
   readonly statusListen?: string;
@@ -46,6 +47,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       workload: options.workload,
       // A cluster elsewhere has kubelets, which own their nodes; a node that runs Pods for us has none.
       registerNode: options.registerNode ?? (client.platform === 'standalone' || options.workload !== 'none'),
+      ...(options.containerdHosts === undefined ? {} : { containerdHosts: options.containerdHosts }),
       containersDir: options.containers ?? `${dir}/containers`,
       osDriver: options.osDriver ?? 'simulated',
       ...(options.bootId === undefined ? {} : { bootId: options.bootId }),

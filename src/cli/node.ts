@@ -62,6 +62,10 @@ export function command(): Command {
       'make the Node and keep it ready, as its kubelet would (default: where no kubelet can be)',
     )
     .option('--no-register-node', 'leave the Node to its kubelet')
+    .option(
+      '--containerd-hosts <dir>',
+      "containerd's config_path: keep its hosts.toml files equal to the mirror sets",
+    )
     .option('--containers <dir>', 'where images and containers are kept (default: DIR/containers)')
     .addOption(
       new Option(

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { cpus, hostname, release as kernelRelease, totalmem, type } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
@@ -15,6 +15,7 @@ import { createRegistryClient } from '../oci/client.ts';
 import { readConfig } from '../oci/image.ts';
 import { parseReference } from '../oci/reference.ts';
 import { createNodeAgent } from './agent.ts';
+import { keepContainerdHosts } from './containerd.ts';
 import { createContentManager } from './content.ts';
 import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
 import { readMachineId } from './machine-id.ts';
@@ -36,6 +37,8 @@ export interface NodeOptions {
   readonly containersDir: string;
   /** Whether to play the kubelet towards the API: Node, lease, Ready. False where the host has one. */
   readonly registerNode: boolean;
+  /** containerd's directory of registry hosts, kept equal to the mirror sets; absent: not touched. */
+  readonly containerdHosts?: string;
   readonly osDriver: OsDriverName;
   readonly bootId?: string;
   readonly agentVersion: string;
@@ -157,6 +160,22 @@ export async function runNode(options: NodeOptions): Promise<number> {
           metrics: options.metrics,
           ready: { registry: () => content.registryDown() },
         });
+  const keepHosts = async () => {
+    if (options.containerdHosts === undefined) return;
+    const directory = options.containerdHosts;
+    const { ca, cert, key } = options.tlsFiles;
+    const files = { ca: resolve(ca), cert: resolve(cert), key: resolve(key) };
+    await keepContainerdHosts({
+      client,
+      directory,
+      registryPort,
+      ownHost: registryHost,
+      files,
+      clock,
+      logger,
+      signal,
+    });
+  };
   const socket = await serveNodeSocket(
     nodeSocketPath(dirs.run),
     { ...content.routes, ...finalization.routes },
@@ -164,7 +183,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
   );
   try {
     await Promise.all(
-      [content.run(), finalization.run(), keepNode(registration), pods?.run()].map(untilFailure),
+      [content.run(), finalization.run(), keepNode(registration), pods?.run(), keepHosts()].map(untilFailure),
     );
   } finally {
     await socket.close();

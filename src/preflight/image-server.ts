@@ -30,6 +30,7 @@ function servedImage({ content, repository, label }: ImageSource): ServedTree {
     label,
     kind: 'store',
     hasRepository: async () => true,
+    repositories: async () => [],
     manifest: async (_, reference) => await content.manifest(repository, reference),
     async blob(_, digest) {
       const whole = await content.blob(repository, digest);

@@ -124,7 +124,9 @@ interface Call {
 async function answerManifest(call: Call): Promise<void> {
   const { request, response, repository, reference } = call;
   const known = isAnyDigest(reference) || isTag(reference);
-  const found = known ? await firstOf(call, (tree) => tree.manifest(repository, reference)) : undefined;
+  const found = known
+    ? await firstOf(call, (tree) => holder(call, tree, (name) => tree.manifest(name, reference)))
+    : undefined;
   if (found === 'failed') return sendUnavailable(call);
   if (found === undefined) {
     const message = `${repository} has no manifest ${reference.slice(0, 128)}`;
@@ -159,7 +161,7 @@ async function answerBlob(call: Call): Promise<void> {
   if (!isAnyDigest(reference)) {
     return sendError(response, 'DIGEST_INVALID', `"${reference.slice(0, 128)}" is not a digest`);
   }
-  const blob = await firstOf(call, (tree) => tree.blob(repository, reference));
+  const blob = await firstOf(call, (tree) => holder(call, tree, (name) => tree.blob(name, reference)));
   if (blob === 'failed') return sendUnavailable(call);
   if (blob === undefined) {
     return sendError(response, 'BLOB_UNKNOWN', `${repository} has no blob ${reference}`, {
@@ -219,6 +221,26 @@ async function answerReferrers(call: Call): Promise<void> {
   const headers: Record<string, string> = wanted === null ? {} : { 'oci-filters-applied': 'artifactType' };
   const index = { schemaVersion: 2, mediaType: mediaTypes.ociIndex, manifests };
   sendJson(response, index, { type: mediaTypes.ociIndex, headers });
+}
+
+/**
+ * Asks a tree for the repository that is named. A client that takes us for a mirror of another registry says so by
+ * `ns`, that registry's host, and names the repository as it is there; what it asks for by digest is the same
+ * wherever it lies, so then every repository is looked through (containerd, docs/hosts.md; distribution-spec,
+ * "Proxying").
+ */
+async function holder<T>(
+  call: Call,
+  tree: ServedTree,
+  ask: (repository: string) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const found = await ask(call.repository);
+  if (found !== undefined || !call.url.searchParams.has('ns') || !isAnyDigest(call.reference)) return found;
+  for (const repository of await tree.repositories()) {
+    const elsewhere = await ask(repository);
+    if (elsewhere !== undefined) return elsewhere;
+  }
+  return undefined;
 }
 
 /** The first tree that has it. 'failed' only where none has it and one could not say. */

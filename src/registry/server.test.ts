@@ -225,6 +225,20 @@ test('manifests by tag and by digest, as they were stored', async (t) => {
   }
 });
 
+test('a client that takes this registry for a mirror gets a digest under the name that its source has', async (t) => {
+  const { url } = await start(t);
+  for (const [path, status] of [
+    [`there/x/manifests/${image.raw.digest}?ns=quay.example`, 200],
+    [`there/x/blobs/${big}?ns=quay.example`, 200],
+    [`there/x/blobs/${digestOf(Buffer.from('none'))}?ns=quay.example`, 404],
+    // What a tag means there, nobody here knows.
+    ['there/x/manifests/v1?ns=quay.example', 404],
+    [`there/x/manifests/${image.raw.digest}`, 404],
+  ] as const) {
+    assert.equal((await get(`${url}/v2/${path}`)).status, status, path);
+  }
+});
+
 test('blobs whole and in parts; C10 at the end there is nothing to give', async (t) => {
   const { url } = await start(t);
   const at = `${url}/v2/a/b/blobs/${big}`;

@@ -24,6 +24,7 @@ export function storeTree(
   const tree = directoryTree(root);
   const content: TreeContent = treeContent(tree);
   const found = new Map<string, { raw: RawManifest; until: number }>();
+  let listed: { readonly names: Promise<string[]>; readonly until: number } | undefined;
   return {
     label: `the store ${root}`,
     kind: 'store',
@@ -34,6 +35,12 @@ export function storeTree(
         }
       }
       return false;
+    },
+    async repositories() {
+      if (listed === undefined || listed.until <= now() || options.changes === true) {
+        listed = { names: content.repositories(), until: now() + foundMs };
+      }
+      return await listed.names;
     },
     async manifest(repository, reference) {
       const key = `${repository}@${reference}`;

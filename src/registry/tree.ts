@@ -8,6 +8,7 @@ export interface ServedTree {
   /** 'peer' trees are left out for requests that come from a peer, so that no question goes in circles. */
   readonly kind: 'store' | 'media' | 'peer';
   hasRepository(repository: string): Promise<boolean>;
+  repositories(): Promise<readonly string[]>;
   /** @param reference a tag or a digest. */
   manifest(repository: string, reference: string): Promise<RawManifest | undefined>;
   blob(repository: string, digest: Digest): Promise<ServedBlob | undefined>;

@@ -78,6 +78,7 @@ export async function openVerifiedTree(options: VerifiedTreeOptions): Promise<Se
     label,
     kind: options.kind,
     hasRepository: async (repository) => repositories.has(repository),
+    repositories: async () => [...repositories.keys()],
 
     async manifest(repository, reference) {
       const served = repositories.get(repository);
