@@ -11,6 +11,7 @@ import { testRepository } from './bundles.ts';
 import { framed } from './check-output.ts';
 import { type ControlPlane, included, playJobs, readVersion, startControlPlane } from './control-plane.ts';
 import { playNodes, playOperators } from './operators.ts';
+import { reportsIn } from './reports.ts';
 import { repository } from './tier.ts';
 
 const { clusterVersionNamespace: namespace, preflightNamespace } = names('standalone');
@@ -174,7 +175,14 @@ test('P-40 the update controller killed with -9 at every write: same final state
   await client.patch(client.kinds.ClusterVersion, 'version', {
     spec: { desiredUpdate: { version: '1.1.0' } },
   });
-  const updates = await sweep((fault) => until(plane, environment, fault, done('1.1.0')));
+  const updates = await sweep((fault) =>
+    until(
+      plane,
+      environment,
+      fault,
+      async () => (await done('1.1.0')()) && (await reportsIn(plane)).length > 0,
+    ),
+  );
   assert.ok(updates >= 12, `killed ${updates} times while it updated`);
   const history = (await readVersion(client))?.status?.history ?? [];
   assert.deepEqual(
@@ -183,6 +191,12 @@ test('P-40 the update controller killed with -9 at every write: same final state
       ['1.1.0', 'Completed', true],
       ['1.0.0', 'Completed', true],
     ],
+  );
+  const reports = await reportsIn(plane);
+  assert.deepEqual(
+    reports.map(({ report }) => [report.accepted.to.version, report.completedAt]),
+    [['1.1.0', history[0]?.completionTime]],
+    'one report, of this update',
   );
   assert.equal(jobs.started.filter((name) => name.startsWith('check-a')).length, 1, 'one preflight run');
   for (const name of ['a', 'b']) {

@@ -7,17 +7,30 @@ import type { AnyObject, Node } from '../src/api/core.ts';
 import type { ClusterOperator, ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
 import { renderTable } from '../src/cli/output.ts';
 import { reportView, wrapRows } from '../src/cli/preflight-report.ts';
+import { updateReportLines } from '../src/cli/upgrade-report-view.ts';
 import { updateStatus } from '../src/cli/upgrade-status.ts';
 import { versionLines } from '../src/cli/upgrade-view.ts';
+import type { UpdateReport } from '../src/update/report.ts';
 
 /**
- * Recorded cluster objects in, text out: `golden/<case>/objects.yaml` and beside it a file for each command. With
+ * Recorded cluster objects in, text out: `golden/<case>/objects.yaml` (or `report.json`, what a completed update has
+ * signed) and beside it a file for each command. With
  * GOLDEN=write the texts are written anew, to be read and committed.
  */
 const root = join(import.meta.dirname, 'golden');
 const now = Date.parse('2026-01-01T14:00:00Z');
 
 for (const name of readdirSync(root)) {
+  const report = join(root, name, 'report.json');
+  if (existsSync(report)) {
+    golden(name, 'report.txt', () =>
+      updateReportLines(
+        JSON.parse(readFileSync(report, 'utf8')) as UpdateReport,
+        'cluster (0123456789abcdef)',
+      ),
+    );
+    continue;
+  }
   const objects = parseAllDocuments(readFileSync(join(root, name, 'objects.yaml'), 'utf8')).map(
     (document) => document.toJS() as AnyObject,
   );

@@ -1,3 +1,4 @@
+import { digestPart } from '../src/gates/gather.ts';
 import type { KubeClient } from '../src/kube/client.ts';
 import { systemClock } from '../src/observe/clock.ts';
 
@@ -133,8 +134,14 @@ export function playNodes(
         const isFirst = status.booted === undefined;
         const next =
           isFirst || mayReboot(name)
-            ? { ...rest, state: 'Steady', strategies: ['fleet_lock'], booted: { image: wanted } }
-            : { ...rest, state: 'Staged', staged: { image: wanted }, holds: [hold] };
+            ? {
+                ...rest,
+                state: 'Idle',
+                bootID: `boot-of-${name}-${digestPart(wanted).slice(-8)}`,
+                strategies: ['fleet_lock'],
+                booted: { image: wanted },
+              }
+            : { ...rest, state: 'Held', staged: { image: wanted }, holds: [hold] };
         await client.updateStatus(client.kinds.NodeUpdate, { ...update, status: next }).catch(() => {});
       }
       await systemClock.sleep(50, signal);

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { names } from '../src/api/names.ts';
 import { implicitName } from '../src/gates/run-request.ts';
+import { isForbidden } from '../src/kube/error.ts';
 import { waitFor } from '../src/kube/wait.ts';
 import { runPreflightController } from '../src/preflight/controller.ts';
 import { runUpdateController } from '../src/update/controller.ts';
+import { recordKeys } from '../src/update/record.ts';
+import { reportKeyKeys, reportKeyName } from '../src/update/reporter.ts';
 import { testRepository } from './bundles.ts';
 import { framed } from './check-output.ts';
 import {
@@ -21,6 +24,7 @@ import {
   untilVersion,
 } from './control-plane.ts';
 import { playNodes, playOperators } from './operators.ts';
+import { reportOf } from './reports.ts';
 import { repository } from './tier.ts';
 
 const { clusterVersionNamespace } = names('standalone');
@@ -350,6 +354,47 @@ describe('the update controller, on the embedded API', () => {
     );
   });
 
+  test('a completed update leaves a signed report: gates, preflight, and the boots of each node', async () => {
+    const { object, report } = await reportOf(plane, '1.1.0');
+    const { accepted, nodes, history } = report;
+    assert.deepEqual([accepted.from.version, accepted.to.version, accepted.force], ['1.0.0', '1.1.0', false]);
+    assert.deepEqual(
+      nodes.map(({ name, role, rebooted }) => [name, role, rebooted]),
+      nodeNames.map((name) => [name, 'control-plane', true]),
+    );
+    assert.ok(
+      nodes.every(({ before, after }) => before?.bootID !== undefined && after.bootID !== before.bootID),
+    );
+    assert.equal(accepted.preflight?.verdict, 'Passed');
+    const names = new Set(accepted.findings.map((finding) => finding.name));
+    for (const name of ['ReleaseSignature', 'UpdatePath', 'Preflight']) assert.ok(names.has(name), name);
+    assert.deepEqual(
+      history.map(({ version, state }) => `${version} ${state}`),
+      ['1.1.0 Completed', '1.0.0 Completed'],
+    );
+    assert.equal(object.data?.[recordKeys.accepted], undefined, 'what was accepted stands in the report now');
+  });
+
+  test('nobody but the controller reads the key by which reports are signed', async () => {
+    const { client, cluster } = plane;
+    const secret = await client.get(client.kinds.Secret, reportKeyName, clusterVersionNamespace);
+    assert.ok((secret.data?.[reportKeyKeys.privateKey] ?? '').length > 0);
+    const { preflightNamespace, preflightServiceAccount } = names('standalone');
+    const account = `system:serviceaccount:${preflightNamespace}:${preflightServiceAccount}`;
+    for (const [name, groups] of [
+      [account, ['system:serviceaccounts', 'system:authenticated']],
+      ['system:node:master-0', ['system:nodes', 'system:authenticated']],
+      ['somebody', ['system:authenticated']],
+    ] as const) {
+      const other = await cluster.clientAs(name, [...groups]);
+      await assert.rejects(
+        other.get(other.kinds.Secret, reportKeyName, clusterVersionNamespace),
+        isForbidden,
+        `${name} reads the private key`,
+      );
+    }
+  });
+
   test('the report of the preflight is superseded by the update that it let through', async () => {
     const { client } = plane;
     const name = implicitName(plane.releases.get('1.1.0')?.payload ?? '');
@@ -427,6 +472,11 @@ describe('the update controller, on the embedded API', () => {
       entry?.acceptedRisks ?? '',
       /^Forced through blocking failures: .*ClusterOperatorUpgradeable-demo/,
     );
+    const version = entry?.version ?? '';
+    const { report } = await reportOf(plane, version);
+    const forced = report.accepted.findings.filter((finding) => finding.passedBy === 'force');
+    assert.ok(forced.some((finding) => finding.name === 'ClusterOperatorUpgradeable-demo'));
+    assert.equal(report.accepted.force, true);
   });
 });
 
@@ -460,6 +510,8 @@ test('the controller killed with -9 at every step of an update goes on, and noth
 
   assert.equal(await run(undefined, '1.0.0'), 'completed', 'the first release is installed');
   await desire(plane, { version: '1.1.0' });
+  assert.equal(await run('update-recorded'), 'killed');
+  assert.equal((await state())?.version, '1.0.0', 'it was written down, and not let through yet');
   assert.equal(await run('update-accepted'), 'killed');
   assert.deepEqual([(await state())?.version, (await state())?.state], ['1.1.0', 'Partial']);
   let kills = 0;
@@ -477,6 +529,8 @@ test('the controller killed with -9 at every step of an update goes on, and noth
       ['1.0.0', 'Completed'],
     ],
   );
+  const { report } = await reportOf(plane, '1.1.0');
+  assert.equal(report.history.length, 2, 'one report, of the whole update');
   const job = await client.get(client.kinds.Job, 'migrate', 'openshift-demo');
   assert.equal(job.metadata.generation ?? 1, 1);
   const deployment = await client.get(client.kinds.Deployment, 'demo', 'openshift-demo');

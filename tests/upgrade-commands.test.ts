@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { runPreflightController } from '../src/preflight/controller.ts';
-import { run } from '../src/process/run.ts';
+import { run, runOrThrow } from '../src/process/run.ts';
+import { generateSigningKey } from '../src/trust/keys.ts';
 import { runUpdateController } from '../src/update/controller.ts';
+import { recordKeys } from '../src/update/record.ts';
 import { testRepository } from './bundles.ts';
 import { framed } from './check-output.ts';
 import {
@@ -15,6 +18,7 @@ import {
   untilVersion,
 } from './control-plane.ts';
 import { playOperators } from './operators.ts';
+import { reportOf } from './reports.ts';
 import { repository } from './tier.ts';
 
 const manifests = {
@@ -182,5 +186,66 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     assert.match((await sluice(['upgrade'], 0)).stdout, /Cluster version is 1\.1\.0/);
     const { stderr: again } = await sluice(['upgrade', '--to', '1.1.0'], 0);
     assert.match(again, /the cluster runs 1\.1\.0 already/);
+  });
+
+  test('its signed report is carried out and verified elsewhere, without a cluster', async () => {
+    const { report } = await reportOf(plane, '1.1.0');
+    const dir = join(plane.dir, 'carried');
+    const keyFile = join(plane.dir, 'cluster.pub');
+    const key = await sluice(['upgrade', 'report', 'key'], 0);
+    await writeFile(keyFile, key.stdout);
+    assert.match(
+      (await sluice(['upgrade', 'report', 'ls'], 0)).stdout,
+      /^sluice-update-[0-9a-f]{12}-\d+ +1\.0\.0 +1\.1\.0 +\S+Z +0 +[0-9a-f]{16}$/m,
+    );
+    assert.match(
+      (await sluice(['upgrade', 'report', '1.1.0'], 0)).stdout,
+      /from 1\.0\.0 to 1\.1\.0\n[\s\S]*Nothing\./,
+    );
+    const { stdout } = await sluice(['upgrade', 'report', 'show', '--out', dir], 0);
+    const path = stdout.trim();
+    assert.equal(path, join(dir, 'update-1.0.0-to-1.1.0.dsse.json'));
+
+    const verify = async (file: string, pub: string) =>
+      await run(
+        join(repository, 'sluice'),
+        ['upgrade', 'report', 'verify', file, '--key', pub, '-o', 'json'],
+        {
+          timeoutMs: 60_000,
+          env: { PATH: process.env.PATH ?? '' },
+        },
+      );
+    const good = await verify(path, keyFile);
+    assert.equal(good.code, 0, good.stderr);
+    assert.deepEqual(JSON.parse(good.stdout), report);
+    assert.match(good.stderr, /verified: /);
+    assert.equal(await readFile(join(dir, 'report.pub'), 'utf8'), key.stdout);
+
+    const foreign = join(plane.dir, 'foreign.pub');
+    await writeFile(foreign, generateSigningKey().publicPem);
+    const untrusted = await verify(path, foreign);
+    assert.deepEqual([untrusted.code, untrusted.stdout], [6, '']);
+    assert.match(untrusted.stderr, /none of the given keys signed it: foreign/);
+    const envelope = JSON.parse(await readFile(path, 'utf8'));
+    const body = Buffer.from(envelope.payload, 'base64')
+      .toString('utf8')
+      .replace('"force":false', '"force":true');
+    await writeFile(path, JSON.stringify({ ...envelope, payload: Buffer.from(body).toString('base64') }));
+    assert.equal((await verify(path, keyFile)).code, 6, 'a report that was changed');
+    await sluice(['upgrade', 'report', 'show', '9.9.9'], 1);
+  });
+
+  test('openssl, which knows nothing of us, verifies the bytes that are signed', async () => {
+    const { object } = await reportOf(plane, '1.1.0');
+    const { payloadType, payload, signatures } = JSON.parse(object.data?.[recordKeys.report] ?? '');
+    const body = Buffer.from(payload, 'base64');
+    const file = (name: string) => join(plane.dir, name);
+    const signed = `DSSEv1 ${payloadType.length} ${payloadType} ${body.length} `;
+    await writeFile(file('signed'), Buffer.concat([Buffer.from(signed), body]));
+    await writeFile(file('signature'), Buffer.from(signatures[0].sig, 'base64'));
+    await writeFile(file('report.pub'), object.data?.[recordKeys.publicKey] ?? '');
+    await runOrThrow('openssl', [
+      ...['dgst', '-sha256', '-verify', file('report.pub'), '-signature', file('signature'), file('signed')],
+    ]);
   });
 });

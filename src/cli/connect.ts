@@ -26,6 +26,19 @@ export async function connect(options: ConnectOptions): Promise<KubeClient> {
   return await platform.connect(identity, { userAgent: `sluice/${programVersion()}` });
 }
 
+/** Does something with a client of the cluster, and closes it whatever comes of it. */
+export async function withClient(
+  options: ConnectOptions,
+  act: (client: KubeClient) => Promise<void>,
+): Promise<void> {
+  const client = await connect(options);
+  try {
+    await act(client);
+  } finally {
+    await client.close();
+  }
+}
+
 const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** `90m`, `2h`, `1h30m`, `1d` as milliseconds. Errors: Usage. */

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { UpdatePreflight } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { type ConnectOptions, withClient, withConnection } from './connect.ts';
 import {
   type Format,
   formatFlag,
@@ -98,18 +98,6 @@ docs/preflight-checks.md shows how a check is written, from nothing, in fifteen 
 /** `--accept A,B C` as one list. */
 export function collectNames(value: string, before: readonly string[] = []): string[] {
   return [...before, ...value.split(',').filter((name) => name !== '')];
-}
-
-async function withClient(
-  options: ConnectOptions,
-  act: (client: KubeClient) => Promise<void>,
-): Promise<void> {
-  const client = await connect(options);
-  try {
-    await act(client);
-  } finally {
-    await client.close();
-  }
 }
 
 async function run(client: KubeClient, options: RunOptions): Promise<void> {

@@ -1,11 +1,12 @@
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { type ConnectOptions, withClient, withConnection } from './connect.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject, renderTable } from './output.ts';
 import { collectNames, printReport } from './preflight.ts';
 import { acceptedHere } from './preflight-accept.ts';
 import { exitCodeOf } from './preflight-report.ts';
+import { reportCommand } from './upgrade-report.ts';
 
 interface UpgradeOptions extends ConnectOptions {
   readonly to?: string;
@@ -73,6 +74,7 @@ export function command(): Command {
       return withClient(options, clear);
     },
   );
+  root.addCommand(reportCommand());
   root.addHelpText(
     'after',
     `
@@ -88,21 +90,10 @@ Examples:
   sluice upgrade --to 1.1.0
   sluice upgrade --to-latest --accept EvictionPolicyRemoved
   sluice upgrade status
+  sluice upgrade report --out /media/usb   The signed report of the last update, to carry out
   sluice upgrade clear`,
   );
   return root;
-}
-
-async function withClient(
-  options: ConnectOptions,
-  act: (client: KubeClient) => Promise<void>,
-): Promise<void> {
-  const client = await connect(options);
-  try {
-    await act(client);
-  } finally {
-    await client.close();
-  }
 }
 
 async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<void> {

@@ -22,7 +22,9 @@ import { Background } from './background.ts';
 import { install } from './install.ts';
 import { readObstacles } from './obstacles.ts';
 import { type ApplyNotes, advanceUpdate, freshNotes, keepApplied, type Progress } from './progress.ts';
+import { acceptedRecord, writeRecord } from './record.ts';
 import { acceptedRisksText } from './refusal.ts';
+import { ensureReportKey, reportCompleted } from './reporter.ts';
 import { judgeRequest, type RequestContext, type RequestOutcome } from './request.ts';
 import { begunStatus, seenStatus } from './status.ts';
 import { tellChanges } from './telling.ts';
@@ -134,6 +136,7 @@ function createUpdater(options: UpdateOptions): Updater {
     const request = outcome.act === 'accept' ? ({ state: 'none' } as const) : outcome.view;
     const progress = await advance(clusterVersion, claims);
     const problems = failure === undefined ? found.problems : [failure];
+    const before = clusterVersion;
     const status = seenStatus(clusterVersion, {
       request,
       progress,
@@ -149,8 +152,9 @@ function createUpdater(options: UpdateOptions): Updater {
       now: clock.now(),
     });
     if (progress.completed) faultPoint('update-before-completed');
-    await write(clusterVersion, status);
-    tellChanges(events, client, clusterVersion, status);
+    clusterVersion = await write(clusterVersion, status);
+    tellChanges(events, client, before, status);
+    await report(clusterVersion);
     if (!progress.completed) return { requeueAfterMs: applyingPollMs };
     if (request.state === 'refused')
       return { requeueAfterMs: request.pending ? waitingPollMs : refusedPollMs };
@@ -160,23 +164,22 @@ function createUpdater(options: UpdateOptions): Updater {
   /** Writes down that the release was let through, and what was passed over, before anything of it is applied. */
   async function accept(
     clusterVersion: ClusterVersion,
-    { release, judged }: Extract<RequestOutcome, { act: 'accept' }>,
+    outcome: Extract<RequestOutcome, { act: 'accept' }>,
   ): Promise<ClusterVersion> {
+    const { release, judged } = outcome;
     const risks = acceptedRisksText(judged);
+    const { privatePem } = await ensureReportKey(client);
+    const nodes = (await client.list(kinds.NodeUpdate)).items;
+    const record = acceptedRecord(clusterVersion, { ...outcome, nodes, now: clock.now() });
+    await writeRecord(client, clusterVersion, record, privatePem);
+    faultPoint('update-recorded');
     const status = begunStatus(clusterVersion, release, risks, clock.now());
     const accepted = await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
     faultPoint('update-accepted');
     logger.info({ version: release.version, digest: release.digest, risks }, 'update accepted');
     const { version, image } = release;
-    const say = { kind: kinds.ClusterVersion, object: clusterVersion };
-    events.record({
-      ...say,
-      type: 'Normal',
-      reason: 'PayloadLoaded',
-      message: `version="${version}" image="${image}"`,
-    });
-    if (risks !== undefined)
-      events.record({ ...say, type: 'Warning', reason: 'PreconditionWarn', message: risks });
+    tell(clusterVersion, 'Normal', 'PayloadLoaded', `version="${version}" image="${image}"`);
+    if (risks !== undefined) tell(clusterVersion, 'Warning', 'PreconditionWarn', risks);
     return accepted;
   }
 
@@ -212,9 +215,34 @@ function createUpdater(options: UpdateOptions): Updater {
     return progress;
   }
 
-  async function write(clusterVersion: ClusterVersion, status: ClusterVersionStatus): Promise<void> {
-    if (isDeepStrictEqual(status, clusterVersion.status)) return;
-    await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+  async function write(
+    clusterVersion: ClusterVersion,
+    status: ClusterVersionStatus,
+  ): Promise<ClusterVersion> {
+    if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
+    return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
+  }
+
+  /** A completed update has its signed report; one that cannot be made holds nothing up, and is told. */
+  async function report(clusterVersion: ClusterVersion): Promise<void> {
+    const [latest] = clusterVersion.status?.history ?? [];
+    const of = latest?.state === 'Completed' ? `${latest.image} ${latest.startedTime}` : undefined;
+    if (of === undefined || memory.reported === of) return;
+    try {
+      const name = await reportCompleted(client, clusterVersion);
+      memory.reported = of;
+      if (name === undefined) return;
+      logger.info({ report: name }, 'the report of the update is signed');
+      tell(clusterVersion, 'Normal', 'UpdateReported', `its signed report is in the ConfigMap ${name}`);
+    } catch (error) {
+      const message = `the report of the update could not be made: ${messageOf(error)}`;
+      logger.warn({ error: messageOf(error) }, 'the report of the update could not be made');
+      tell(clusterVersion, 'Warning', 'UpdateNotReported', message);
+    }
+  }
+
+  function tell(object: ClusterVersion, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    events.record({ kind: kinds.ClusterVersion, object, type, reason, message });
   }
 
   return { reconcile };
@@ -222,6 +250,8 @@ function createUpdater(options: UpdateOptions): Updater {
 
 interface Memory {
   notes: ApplyNotes;
+  /** The completed update whose report is known to be there. */
+  reported?: string;
   keptAt: number;
   keep: { attempt: number; readonly times: WaitTimes };
   keptWaiting?: Progress['waiting'];

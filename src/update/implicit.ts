@@ -33,6 +33,8 @@ export interface ImplicitPreflight {
   readonly report: Known<PreflightFact | undefined>;
   /** Names that its spec accepts. */
   readonly accepted: readonly string[];
+  /** The object as it was read. */
+  readonly object?: UpdatePreflight;
 }
 
 /**
@@ -58,7 +60,7 @@ export async function ensurePreflight(
       const annotations = { [runAnnotations.request]: runIDOf(random(runIDBytes)) };
       await client.patch(kind, object.metadata.name, { metadata: { annotations } }, { namespace });
     }
-    return { report: known(report), accepted };
+    return { report: known(report), accepted, object };
   } catch (error) {
     return { report: unknown(`the preflight cannot be asked for: ${messageOf(error)}`), accepted: [] };
   }

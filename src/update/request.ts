@@ -1,7 +1,7 @@
-import type { ClusterVersion, ClusterVersionStatusDesired } from '../api/resources.ts';
+import type { ClusterVersion, ClusterVersionStatusDesired, UpdatePreflight } from '../api/resources.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import { known, type UnverifiedTarget, type VerifiedTarget } from '../gates/facts.ts';
-import { type Judgement, judge } from '../gates/finding.ts';
+import { type Finding, type Judgement, judge } from '../gates/finding.ts';
 import { evaluateGates } from '../gates/gates.ts';
 import { digestPart, gatherFacts, sourceOf } from '../gates/gather.ts';
 import { readRequest, type UpdateRequest } from '../gates/request.ts';
@@ -22,7 +22,16 @@ import { refusalOf } from './refusal.ts';
 /** What the request in spec leads to. */
 export type RequestOutcome =
   | { readonly act: 'stay'; readonly view: RequestView }
-  | { readonly act: 'accept'; readonly release: Release; readonly judged: Judgement };
+  | {
+      readonly act: 'accept';
+      readonly release: Release;
+      readonly judged: Judgement;
+      readonly findings: readonly Finding[];
+      /** Names of risks that are accepted. */
+      readonly accepted: ReadonlySet<string>;
+      readonly force: boolean;
+      readonly preflight: UpdatePreflight | undefined;
+    };
 
 export interface RequestContext {
   readonly client: KubeClient;
@@ -105,17 +114,17 @@ async function judgeRelease(
     preflight: preflight.report,
   });
   const names = (clusterVersion.spec.desiredUpdate?.acceptRisks ?? []).map((risk) => risk.name);
-  const judged = judge(evaluateGates(facts), {
-    accepted: new Set([...preflight.accepted, ...names]),
-    force: request.force,
-  });
+  const accepted = new Set([...preflight.accepted, ...names]);
+  const { force } = request;
+  const findings = evaluateGates(facts);
+  const judged = judge(findings, { accepted, force });
   const name = { version: release?.version ?? request.version ?? '', image: release?.image ?? request.image };
   if (release === undefined || judged.blocking.length > 0) return stay(refusalOf(judged, name));
   if (request.lookOnly) {
     const message = `nothing stands against ${name.version}; only its preflight was asked for (mode Preflight)`;
     return stay({ state: 'refused', waiting: true, pending: false, reason: 'PreflightOnly', message });
   }
-  return { act: 'accept', release, judged };
+  return { act: 'accept', release, judged, findings, accepted, force, preflight: preflight.object };
 }
 
 function stay(view: RequestView): RequestOutcome {
