@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -71,9 +73,27 @@ test('attach, see, add, and be told when the disk may go', async () => {
   assert.match(attached.stderr, /signed by maker/);
   await until('it to be listed', async () => /1\.1\.0 +Mounted/.test((await sluice('release', 'ls')).stdout));
 
+  // Whoever stops watching is told that the work goes on, and how to stop that.
+  const [node] = plane.nodes;
+  assert.ok(node !== undefined);
+  await plane.stopManager(node);
+  const left = spawn(join(repository, 'sluice'), ['release', 'add', '1.1.0'], {
+    env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  left.stderr.on('data', (chunk: Buffer) => {
+    said += chunk;
+    if (said.includes('waiting')) left.kill('SIGINT');
+  });
+  assert.deepEqual(await once(left, 'exit'), [130, null]);
+  assert.match(said, /the nodes go on copying .*release status .*release cancel /s);
+  await plane.startManager(node);
+
   const added = await sluice('release', 'add', '1.1.0', '--wait', '--timeout', '60s');
   assert.equal(added.code, 0, added.all);
   assert.match(added.stderr, /is available: 1 of 1 nodes hold it, every byte verified/);
+  assert.match(added.stderr, /next: sluice upgrade --to 1.1.0 --dry-run/);
   assert.match(added.stderr, /it is safe to remove the disk now/);
   const again = await sluice('release', 'add', '1.1.0', '--wait');
   assert.equal(again.code, 0);

@@ -36,7 +36,7 @@ after(() => plane?.close());
 
 async function sluice(...args: string[]) {
   const socket = join(plane.nodes[0]?.dirs.run ?? '', 'node.sock');
-  const local = args[0] === 'media' ? ['--socket', socket] : [];
+  const local = args[0] === 'media' && args[1] !== 'ls' ? ['--socket', socket] : [];
   const result = await run(join(repository, 'sluice'), [...args, ...local], {
     env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
   });
@@ -69,10 +69,58 @@ test('sluice inventory says what every control-plane node holds, and a delta is 
 });
 
 test('a delta is copied to where its base is, and the release is whole there', async () => {
-  assert.equal((await sluice('media', 'attach', delta)).code, 0);
+  const attached = await sluice('media', 'attach', delta);
+  assert.equal(attached.code, 0, attached.all);
+  const said =
+    /a delta: it leaves out .* that ocp-release-bundle-1\.0\.0-x86_64 have; this node has all of it/;
+  assert.match(attached.stderr, said);
+  const [media] =
+    (await plane.cluster.client.get(plane.cluster.client.kinds.NodeUpdate, 'master-0')).status?.media ?? [];
+  assert.deepEqual(media?.delta?.since, [{ name: one.name, bundleDigest: one.digest }]);
+  assert.ok((media?.delta?.bytes ?? 0) > 0);
+  assert.equal(media?.delta?.missingBytes, 0);
+  assert.match((await sluice('media', 'ls')).stdout, /Verified +ocp-release-bundle-1\.0\.0-x86_64 \(there\)/);
+  await until('the words on the delta', async () => {
+    const { stdout } = await sluice('release', 'status', '1.1.0');
+    return /Mounted: True: .*It is a delta that needs ocp-release-bundle-1\.0\.0-x86_64, which every node holds/.test(
+      stdout,
+    );
+  });
   const added = await sluice('release', 'add', '1.1.0', '--wait', '--timeout', '60s');
   assert.equal(added.code, 0, added.all);
   assert.match(added.stderr, /1 of 1 nodes hold it, every byte verified/);
+});
+
+test('a node without the base says what it lacks, and its copy why it fails', async (t) => {
+  const bare = await startContentPlane(1);
+  t.after(() => bare.close());
+  const [node] = bare.nodes;
+  assert.ok(node !== undefined);
+  const { manager } = await bare.startManager(node);
+  await bare.startRegistry(node);
+  await bare.setCurrent(one);
+  bare.startController();
+  const { client } = bare.cluster;
+  await client.create(client.kinds.InternalReleaseImage, {
+    metadata: { name: 'cluster' },
+    spec: { releases: [{ name: two.name }] },
+  });
+  await manager.attach(delta);
+  const statusOf = async () => (await client.get(client.kinds.NodeUpdate, node.name)).status;
+  const media = (await statusOf())?.media?.[0];
+  assert.ok((media?.delta?.bytes ?? 0) > 0);
+  assert.equal(media?.delta?.missingBytes, media?.delta?.bytes);
+  await until('the failure', async () => {
+    const copy = (await statusOf())?.copies?.[0];
+    return (
+      copy?.state === 'Failed' && /a delta that needs ocp-release-bundle-1\.0\.0/.test(copy.message ?? '')
+    );
+  });
+  await until('the words on the delta', async () => {
+    const conditions = (await bare.object())?.status?.releases[0]?.conditions;
+    const message = conditions?.find((each) => each.type === 'Mounted')?.message ?? '';
+    return /needs ocp-release-bundle-1\.0\.0-x86_64, not held by \[master-0\]/.test(message);
+  });
 });
 
 test('where its base is not, nothing of it becomes visible, and what lacks is named', async () => {

@@ -623,10 +623,30 @@ export interface NodeUpdateStatusMedia {
   format?: string;
   /** Whether a trusted key signed the bundle. Nothing is served or copied from it before. */
   verified?: boolean;
+  /** Present where the media leave out what earlier releases have. */
+  delta?: NodeUpdateStatusMediaDelta;
   /** One word for why it is not verified. */
   reason?: string;
   /** Why, in words. */
   message?: string;
+}
+
+/** Present where the media leave out what earlier releases have. */
+export interface NodeUpdateStatusMediaDelta {
+  /** The releases that hold what is left out. */
+  since: NodeUpdateStatusMediaDeltaSince[];
+  /** Bytes that are left out. */
+  bytes: number;
+  /** Of these, bytes that this node does not have. 0 where the delta is usable here. */
+  missingBytes: number;
+}
+
+/** One of them. */
+export interface NodeUpdateStatusMediaDeltaSince {
+  /** The name of the bundle. */
+  name: string;
+  /** Its identity. */
+  bundleDigest: string;
 }
 
 /** One release. */

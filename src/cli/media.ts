@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
+import type { NodeUpdateStatusMediaDelta } from '../api/resources.ts';
 import { type ErrorCode, errorTable, isSluiceError, SluiceError } from '../errors/error.ts';
 import type { AttachmentAnswer } from '../node/content-routes.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
@@ -7,6 +8,7 @@ import { findNodeSocket, type NodeSocketOptions } from './node-socket.ts';
 import {
   formatFlag,
   formatHelp,
+  humanBytes,
   note,
   paint,
   parseFormat,
@@ -93,10 +95,18 @@ function show(answer: AttachmentAnswer): void {
     }
     const by = `signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`;
     note(`  ${paint('green', 'verified', process.stderr)} ${bundle.name}, ${by}`);
+    if (bundle.delta !== undefined) note(`  ${deltaWords(bundle.delta)}`);
     note(
       `  next: sluice upgrade --to ${bundle.version} --dry-run, then sluice release add ${bundle.version}`,
     );
   }
+}
+
+function deltaWords(delta: { needs: readonly string[]; bytes: number; missingBytes: number }): string {
+  const needs = `a delta: it leaves out ${humanBytes(delta.bytes)} that ${delta.needs.join(' and ')} have`;
+  if (delta.missingBytes === 0) return `${needs}; this node has all of it`;
+  const lacks = paint('yellow', `this node lacks ${humanBytes(delta.missingBytes)} of it`, process.stderr);
+  return `${needs}; ${lacks}, so bring the whole bundle, or that release first`;
 }
 
 async function detach(what: string, options: MediaOptions): Promise<void> {
@@ -135,12 +145,22 @@ async function list(options: MediaOptions): Promise<void> {
     if (format === 'name') return print(media.map((each) => each.name).join('\n'));
     if (media.length === 0) return note('no media are attached to any node');
     printTable(
-      ['NODE', 'BUNDLE', 'VERSION', 'STATE', 'FORMAT', 'PATH', ...(format === 'wide' ? ['IDENTITY'] : [])],
+      [
+        'NODE',
+        'BUNDLE',
+        'VERSION',
+        'STATE',
+        'NEEDS',
+        'FORMAT',
+        'PATH',
+        ...(format === 'wide' ? ['IDENTITY'] : []),
+      ],
       media.map((each) => [
         each.node,
         each.name,
         each.version ?? '',
         each.verified === true ? 'Verified' : (each.reason ?? 'Refused'),
+        needsOf(each.delta),
         each.format ?? '',
         each.path ?? '',
         ...(format === 'wide' ? [each.bundleDigest ?? each.message ?? ''] : []),
@@ -149,4 +169,11 @@ async function list(options: MediaOptions): Promise<void> {
   } finally {
     await client.close();
   }
+}
+
+/** What must be on the node already: of a delta. */
+function needsOf(delta: NodeUpdateStatusMediaDelta | undefined): string {
+  if (delta === undefined) return '';
+  const bases = delta.since.map((base) => base.name).join(',');
+  return `${bases} (${delta.missingBytes === 0 ? 'there' : `${humanBytes(delta.missingBytes)} lacking`})`;
 }

@@ -73,23 +73,13 @@ function isWide(segment: string): boolean {
   );
 }
 
+export { humanBytes } from '../observe/bytes.ts';
+
 export type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'bold';
 
 /** Colours on a terminal only; NO_COLOR is honoured. */
 export function paint(colour: Colour, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(colour, text, { stream });
-}
-
-/** Bytes for a person, in powers of 1024 as Kubernetes quantities are: `1.4 GiB`. */
-export function humanBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
 /** A duration for a person, as kubectl shows ages: `45s`, `3m20s`, `2h5m`, `3d`. */

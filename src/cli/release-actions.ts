@@ -3,21 +3,33 @@ import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/er
 import type { KubeClient } from '../kube/client.ts';
 import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { systemClock } from '../observe/clock.ts';
+import { terminationSignal } from '../process/parent.ts';
 import { clusterContent, knownBundles } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
 import type { KnownBundle } from '../release/known.ts';
 import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
-import { humanBytes, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+import {
+  humanBytes,
+  humanDuration,
+  note,
+  paint,
+  parseFormat,
+  print,
+  printObject,
+  printTable,
+} from './output.ts';
 import { createProgress } from './progress.ts';
 import type { ReleaseOptions } from './release.ts';
 import {
   conditionOf,
   matchRelease,
+  type NodeProgress,
   progressRows,
   type ReleaseFacts,
   type ReleaseRow,
   releaseRows,
+  secondsUntilDone,
 } from './release-view.ts';
 
 export type Options = ReleaseOptions & { readonly timeoutMs: number | undefined };
@@ -67,7 +79,7 @@ export async function add(client: KubeClient, text = '', options: Options): Prom
   const asked = await requestRelease(client, name, held);
   note(asked ? `${name} is asked for` : `${name} was asked for already`);
   if (options.wait !== true) {
-    return note(`  next: sluice release status ${text}, or add --wait to see it through`);
+    return note(`  the nodes copy it now; see how it goes: sluice release status ${text}`);
   }
   await untilAvailable(client, name, options.timeoutMs);
 }
@@ -80,6 +92,7 @@ async function untilAvailable(
 ): Promise<void> {
   const progress = createProgress();
   const endsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+  const signal = terminationSignal();
   let said = '';
   try {
     for (;;) {
@@ -112,12 +125,29 @@ async function untilAvailable(
         const stands = conditionOf(conditions, 'Installing')?.message ?? 'nothing is known of it';
         throw new SluiceError('Timeout', `${name} is not available yet: ${stands}`);
       }
-      await systemClock.sleep(lookMs);
+      await systemClock.sleep(lookMs, signal).catch(() => {});
+      if (signal.aborted) {
+        progress.end();
+        return leave(`the nodes go on copying ${name}`, [
+          `see how it goes: sluice release status ${name}`,
+          `give it up: sluice release cancel ${name}`,
+        ]);
+      }
     }
   } finally {
     progress.end();
   }
 }
+
+/** A person stopped watching (Ctrl-C): what was asked for goes on, and is said to. */
+export function leave(message: string, next: readonly string[]): void {
+  note(message);
+  for (const each of next) note(`  ${each}`);
+  process.exitCode = interruptedExitCode;
+}
+
+/** 128 + SIGINT, as a shell says it. */
+const interruptedExitCode = 130;
 
 function codeOf(reason: string): ErrorCode {
   if (reason === 'BundleConflict') return 'Conflict';
@@ -131,12 +161,14 @@ function sayAvailable(facts: ReleaseFacts, name: string, nodes: number): void {
     `${name} is ${paint('green', 'available', process.stderr)}: ${nodes} of ${nodes} nodes hold it, every byte verified`,
   );
   if (row?.diskFree === true) note('it is safe to remove the disk now');
-  note(`  next: sluice upgrade --to ${row?.version ?? 'VERSION'}`);
+  // The release that runs, or that is being updated to, needs no such advice.
+  if (row !== undefined && row.inUse === undefined)
+    note(`  next: sluice upgrade --to ${row.version} --dry-run`);
 }
 
 export async function remove(client: KubeClient, text = '', options: Options): Promise<void> {
   const facts = await gather(client);
-  const name = resolveName(text, facts);
+  const name = resolveName(text, facts, 'See what the nodes hold: sluice release ls');
   const bundle = facts.bundles.find((each) => each.name === name && each.heldBy.length > 0);
   const bytes = bundle === undefined ? undefined : await wouldFree(client, bundle, facts, options);
   const amount =
@@ -148,23 +180,30 @@ export async function remove(client: KubeClient, text = '', options: Options): P
     throw against;
   }
   await giveUpRelease(client, name);
-  if (options.wait === false || bundle === undefined) return note(`${name} is given up${amount}`);
-  await untilRemoved(client, name, options.timeoutMs ?? 0);
+  if (options.wait === false || bundle === undefined) {
+    note(`${name} is given up${amount}`);
+    return note('  the nodes remove it now; see how it stands: sluice release ls');
+  }
+  if (!(await untilRemoved(client, name, options.timeoutMs ?? 0)))
+    return leave(`the nodes go on removing ${name}`, ['see how it stands: sluice release ls']);
   const freed = bytes === undefined ? '' : `, ${humanBytes(bytes)} are freed on each`;
   note(`${name} is removed from ${bundle.heldBy.length} nodes${freed}`);
 }
 
-async function untilRemoved(client: KubeClient, name: string, timeoutMs: number): Promise<void> {
+/** Answers false where a person stopped watching. */
+async function untilRemoved(client: KubeClient, name: string, timeoutMs: number): Promise<boolean> {
   const endsAt = Date.now() + timeoutMs;
+  const signal = terminationSignal();
   for (;;) {
     const left = (await knownBundles(client)).find((each) => each.name === name)?.heldBy ?? [];
-    if (left.length === 0) return;
+    if (left.length === 0) return true;
+    if (signal.aborted) return false;
     if (Date.now() > endsAt) {
       throw new SluiceError('Timeout', `${name} is still on ${left.join(', ')}`, {
         next: `See why: kubectl describe machineconfignode ${left[0]}`,
       });
     }
-    await systemClock.sleep(lookMs);
+    await systemClock.sleep(lookMs, signal).catch(() => {});
   }
 }
 
@@ -201,23 +240,42 @@ export async function status(client: KubeClient, text: string | undefined, optio
   const facts = await gather(client);
   const all = releaseRows(facts);
   const rows = text === undefined ? all : all.filter((row) => row.name === resolveName(text, facts));
-  if (format === 'json' || format === 'yaml') return await printObject(rows, format);
   const [nodes, updates] = await Promise.all([controlPlane(client), client.list(client.kinds.NodeUpdate)]);
+  const progress = (row: ReleaseRow) => progressRows(row.name, updates.items, nodes);
+  if (format === 'json' || format === 'yaml') {
+    return await printObject(
+      rows.map((row) => ({
+        ...row,
+        secondsLeft: secondsUntilDone(progress(row)),
+        nodes: progress(row).map(({ label, ...each }) => ({ node: label, state: 'copying', ...each })),
+      })),
+      format,
+    );
+  }
   for (const [index, row] of rows.entries()) {
     if (index > 0) print('');
     printRelease(row, facts);
-    printTable(
-      ['  NODE', 'STATE', 'DONE', 'OF'],
-      progressRows(row.name, updates.items, nodes).map((each) => [
-        `  ${each.label}`,
-        each.state ?? 'copying',
-        humanBytes(each.done),
-        humanBytes(each.total),
-      ]),
-    );
+    printProgress(progress(row));
     if (row.diskFree) print('  It is safe to remove the disk now.');
   }
   if (rows.length === 0) note('no node holds a release, and no media are attached');
+}
+
+function printProgress(rows: readonly NodeProgress[]): void {
+  printTable(
+    ['  NODE', 'STATE', 'DONE', 'OF', 'IMAGES', 'RATE', 'LEFT'],
+    rows.map((each) => [
+      `  ${each.label}`,
+      each.state ?? 'copying',
+      humanBytes(each.done),
+      humanBytes(each.total),
+      each.images === undefined ? '' : `${each.images.done}/${each.images.total}`,
+      each.rate === undefined ? '' : `${humanBytes(each.rate)}/s`,
+      each.secondsLeft === undefined ? '' : humanDuration(each.secondsLeft * 1000),
+    ]),
+  );
+  const left = secondsUntilDone(rows);
+  if (left !== undefined) print(`  About ${humanDuration(left * 1000)} are left until every node holds it.`);
 }
 
 function printRelease(row: ReleaseRow, facts: ReleaseFacts): void {
@@ -247,7 +305,11 @@ export async function controlPlane(client: KubeClient): Promise<string[]> {
 }
 
 /** Errors: NotFound with what is at hand; Usage where a version stands for several. */
-export function resolveName(text: string, facts: ReleaseFacts): string {
+export function resolveName(
+  text: string,
+  facts: ReleaseFacts,
+  next = 'Attach media that carry it: sluice media attach PATH',
+): string {
   const known = releaseRows(facts).map((row) => row.name);
   const found = matchRelease(text, known);
   const [only] = found;
@@ -258,7 +320,5 @@ export function resolveName(text: string, facts: ReleaseFacts): string {
     });
   }
   const at = known.length === 0 ? 'nothing is at hand' : `at hand: ${known.join(', ')}`;
-  throw new SluiceError('NotFound', `there is no release ${text} (${at})`, {
-    next: 'Attach media that carry it: sluice media attach PATH',
-  });
+  throw new SluiceError('NotFound', `there is no release ${text} (${at})`, { next });
 }

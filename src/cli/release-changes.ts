@@ -1,11 +1,12 @@
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { systemClock } from '../observe/clock.ts';
+import { terminationSignal } from '../process/parent.ts';
 import { readCredentials, rotateCredentials } from '../release/credentials.ts';
 import { setPaused } from '../release/pause.ts';
 import { giveUpRelease } from '../release/request.ts';
 import { note } from './output.ts';
-import { controlPlane, gather, type Options, resolveName } from './release-actions.ts';
+import { controlPlane, gather, leave, type Options, resolveName } from './release-actions.ts';
 
 const lookMs = 500;
 
@@ -33,10 +34,15 @@ export async function cancel(client: KubeClient, text = '', options: Options): P
     });
   }
   await giveUpRelease(client, name);
-  await until(options.timeoutMs, `${name} is given up, and its copies have not ended yet`, async () => {
-    const { items } = await client.list(client.kinds.NodeUpdate);
-    return items.every((update) => update.status?.copies?.some((copy) => copy.release === name) !== true);
-  });
+  const ended = await until(
+    options.timeoutMs,
+    `${name} is given up, and its copies have not ended yet`,
+    async () => {
+      const { items } = await client.list(client.kinds.NodeUpdate);
+      return items.every((update) => update.status?.copies?.some((copy) => copy.release === name) !== true);
+    },
+  );
+  if (!ended) return leave(`${name} is given up, and the nodes end its copies`, []);
   note(`${name} is given up; the nodes free what had come of it`);
 }
 
@@ -44,21 +50,29 @@ export async function rotate(client: KubeClient, _: string | undefined, options:
   const begun = await rotateCredentials(client);
   note(begun ? 'a new password goes round' : 'a new password goes round already');
   if (options.wait === false) return;
-  await until(options.timeoutMs, 'not every node accepts the new password yet', async () => {
+  const ended = await until(options.timeoutMs, 'not every node accepts the new password yet', async () => {
     const credentials = await readCredentials(client);
     return credentials !== undefined && credentials.next === undefined;
   });
+  if (!ended)
+    return leave('the new password goes round without you', [
+      'see where it stands: sluice release credentials rotate',
+    ]);
   note('every node accepts the new password, and clients are told to use it');
 }
 
+/** Answers false where a person stopped watching. Errors: Timeout. */
 async function until(
   timeoutMs: number | undefined,
   message: string,
   done: () => Promise<boolean>,
-): Promise<void> {
+): Promise<boolean> {
   const endsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+  const signal = terminationSignal();
   while (!(await done())) {
+    if (signal.aborted) return false;
     if (Date.now() > endsAt) throw new SluiceError('Timeout', message);
-    await systemClock.sleep(lookMs);
+    await systemClock.sleep(lookMs, signal).catch(() => {});
   }
+  return true;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeUpdate, NodeUpdateStatus } from '../api/resources.ts';
-import { matchRelease, progressRows, releaseRows } from './release-view.ts';
+import { matchRelease, progressRows, releaseRows, secondsUntilDone } from './release-view.ts';
 
 const name = 'ocp-release-bundle-1.1.0-x86_64';
 
@@ -22,7 +22,19 @@ test('each node has a bar: waiting, copying, verifying, paused, verified', () =>
   const rows = progressRows(
     name,
     [
-      update('b', { copies: [{ release: name, state: 'Copying', rate: 7, ...bytes }] }),
+      update('b', {
+        copies: [
+          {
+            release: name,
+            state: 'Copying',
+            rate: 7,
+            secondsLeft: 8,
+            imagesDone: 1,
+            imagesTotal: 3,
+            ...bytes,
+          },
+        ],
+      }),
       update('c', { copies: [{ release: name, state: 'Verifying', ...bytes }] }),
       update('d', { copies: [{ release: name, state: 'Paused', reason: 'MediaLost', ...bytes }] }),
       update('e', { store: [{ name, bundleDigest: 'sha256:x', bytes: 100 }] }),
@@ -31,11 +43,24 @@ test('each node has a bar: waiting, copying, verifying, paused, verified', () =>
   );
   assert.deepEqual(rows, [
     { label: 'a', done: 0, total: 0, state: 'waiting' },
-    { label: 'b', done: 46, total: 100, rate: 7 },
+    { label: 'b', done: 46, total: 100, images: { done: 1, total: 3 }, rate: 7, secondsLeft: 8 },
     { label: 'c', done: 46, total: 100, state: 'verifying' },
     { label: 'd', done: 46, total: 100, state: 'paused: MediaLost' },
     { label: 'e', done: 100, total: 100, state: 'verified' },
   ]);
+});
+
+test('the time that is left is that of the slowest node; nobody guesses for one that cannot say', () => {
+  const row = (secondsLeft: number | undefined, state?: string) => ({
+    label: 'a',
+    done: 1,
+    total: 2,
+    ...(secondsLeft === undefined ? {} : { secondsLeft }),
+    ...(state === undefined ? {} : { state }),
+  });
+  assert.equal(secondsUntilDone([row(3), row(9), row(undefined, 'verified')]), 9);
+  assert.equal(secondsUntilDone([row(3), row(undefined, 'waiting')]), undefined);
+  assert.equal(secondsUntilDone([row(undefined, 'verified')]), undefined);
 });
 
 test('one word for each release, and what is in use', () => {

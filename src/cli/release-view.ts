@@ -1,5 +1,5 @@
 import type { Condition } from '../api/core.ts';
-import type { InternalReleaseImage, NodeUpdate } from '../api/resources.ts';
+import type { InternalReleaseImage, NodeUpdate, NodeUpdateStatusCopy } from '../api/resources.ts';
 import type { KnownBundle } from '../release/known.ts';
 import type { ProgressRow } from './progress.ts';
 
@@ -72,12 +72,19 @@ export function conditionOf(
   return conditions?.find((each) => each.type === type);
 }
 
+/** How far one node is with one release. */
+export interface NodeProgress extends ProgressRow {
+  /** Images that are whole, of all. */
+  readonly images?: { readonly done: number; readonly total: number };
+  readonly secondsLeft?: number;
+}
+
 /** How far each node is with one release. */
 export function progressRows(
   release: string,
   updates: readonly NodeUpdate[],
   nodes: readonly string[],
-): ProgressRow[] {
+): NodeProgress[] {
   return nodes.map((label) => {
     const status = updates.find((each) => each.metadata.name === label)?.status;
     const held = status?.store?.find((each) => each.name === release);
@@ -87,16 +94,37 @@ export function progressRows(
     }
     const copy = status?.copies?.find((each) => each.release === release);
     if (copy === undefined) return { label, done: 0, total: 0, state: 'waiting' };
-    const row = { label, done: copy.bytesDone ?? 0, total: copy.bytesTotal ?? 0 };
-    switch (copy.state) {
-      case 'Copying':
-        return copy.rate === undefined ? row : { ...row, rate: copy.rate };
-      case 'Verifying':
-        return { ...row, state: 'verifying' };
-      default:
-        return { ...row, state: `${copy.state?.toLowerCase()}: ${copy.reason ?? ''}` };
-    }
+    return { ...rowOf(label, copy), ...stateOfCopy(copy) };
   });
+}
+
+function rowOf(label: string, copy: NodeUpdateStatusCopy): NodeProgress {
+  const row = { label, done: copy.bytesDone ?? 0, total: copy.bytesTotal ?? 0 };
+  const { imagesDone: done, imagesTotal: total } = copy;
+  return done === undefined || total === undefined ? row : { ...row, images: { done, total } };
+}
+
+function stateOfCopy(copy: NodeUpdateStatusCopy): Pick<NodeProgress, 'rate' | 'secondsLeft' | 'state'> {
+  const { rate, secondsLeft } = copy;
+  switch (copy.state) {
+    case 'Copying':
+    case 'Verifying':
+      return {
+        ...(copy.state === 'Verifying' ? { state: 'verifying' } : {}),
+        ...(rate === undefined ? {} : { rate }),
+        ...(secondsLeft === undefined ? {} : { secondsLeft }),
+      };
+    default:
+      return { state: `${copy.state?.toLowerCase()}: ${copy.reason ?? ''}` };
+  }
+}
+
+/** Seconds until every node that copies now is done with it; undefined where one cannot say. */
+export function secondsUntilDone(rows: readonly NodeProgress[]): number | undefined {
+  const moving = rows.filter((row) => row.state !== 'verified');
+  const left = moving.map((row) => row.secondsLeft);
+  if (left.length === 0 || left.some((each) => each === undefined)) return undefined;
+  return Math.max(...left.map((each) => each ?? 0));
 }
 
 /**

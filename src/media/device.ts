@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { SluiceError, systemCode } from '../errors/error.ts';
 
 /** Random reads from one image file or block device. */
@@ -22,21 +23,29 @@ export function isMediaLoss(error: unknown): boolean {
   return lostCodes.has(systemCode(error) ?? '');
 }
 
-/** Errors: NotFound; MediaLost. */
+/** Errors: NotFound; MediaLost; MediaUnreadable where it is neither a file nor a disk. */
 export async function openDevice(path: string): Promise<Device> {
   let handle: FileHandle;
   try {
+    // Asked before it is opened: a pipe that nobody writes to would be waited for.
+    requireDiskOrFile(path, await stat(path));
     handle = await open(path, 'r');
   } catch (error) {
     throw deviceError(path, error);
   }
-  const stat = await handle.stat();
+  const facts = await handle.stat();
   return {
     path,
-    size: stat.isFile() ? stat.size : undefined,
+    size: facts.isFile() ? facts.size : undefined,
     read: (offset, length) => readExactly(handle, path, offset, length),
     close: () => handle.close(),
   };
+}
+
+function requireDiskOrFile(path: string, facts: Stats): void {
+  if (facts.isFile() || facts.isBlockDevice()) return;
+  const what = facts.isCharacterDevice() ? 'a character device' : facts.isFIFO() ? 'a pipe' : 'a socket';
+  throw new SluiceError('MediaUnreadable', `${path} is ${what}, neither a disk nor an image`);
 }
 
 async function readExactly(

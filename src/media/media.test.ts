@@ -56,6 +56,14 @@ test('what carries no content is refused by what it is', async () => {
   await writeFile(text, '');
   await assert.rejects(openMedia(text), { code: 'MediaUnreadable' });
   await assert.rejects(openMedia(join(directory, 'absent')), { code: 'NotFound' });
+  await assert.rejects(openMedia('/dev/null'), {
+    code: 'MediaUnreadable',
+    message: '/dev/null is a character device, neither a disk nor an image',
+  });
+  // Nobody writes to it: whoever opened it would wait for ever.
+  const pipe = join(directory, 'pipe');
+  await runOrThrow('mkfifo', [pipe]);
+  await assert.rejects(openMedia(pipe), { code: 'MediaUnreadable', message: /is a pipe/ });
 });
 
 test('I8 a disk that is pulled out in mid-copy is lost media, and the same disk can be read again', async () => {

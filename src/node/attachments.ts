@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
+import { type Delta, readDelta } from '../bundle/delta.ts';
 import { bundleRepository, isBundleName } from '../bundle/document.ts';
 import { readJson, writeJson } from '../durable/file.ts';
 import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
@@ -11,7 +12,13 @@ import type { TrustedKey } from '../trust/keys.ts';
 
 /** A bundle on attached media: verified, or refused and why. */
 export type AttachedBundle =
-  | { readonly name: string; readonly state: 'Verified'; readonly bundle: VerifiedBundle }
+  | {
+      readonly name: string;
+      readonly state: 'Verified';
+      readonly bundle: VerifiedBundle;
+      /** What these media leave out of it; absent where they carry it whole. */
+      readonly delta?: Delta;
+    }
   | { readonly name: string; readonly state: 'Refused'; readonly reason: string; readonly message: string };
 
 /** Media as a person attached them: until they are detached, through restarts and loss. */
@@ -246,8 +253,9 @@ async function verifyMedia(
   for (const name of names) {
     try {
       const bundle = await openBundle(media.content, { name }, keys);
+      const delta = await readDelta(media.content, bundle.digest, keys);
       await options.accept(name, bundle.digest);
-      bundles.push({ name, state: 'Verified', bundle });
+      bundles.push({ name, state: 'Verified', bundle, ...(delta === undefined ? {} : { delta }) });
       options.logger.info({ name, digest: bundle.digest, key: bundle.signedBy.name }, 'bundle verified');
     } catch (error) {
       // Only what is wrong with the bundle refuses it; anything else is tried again.

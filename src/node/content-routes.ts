@@ -1,5 +1,7 @@
 import { SluiceError } from '../errors/error.ts';
+import type { Digest } from '../oci/digest.ts';
 import type { Attachment } from './attachments.ts';
+import { bytesLeftOut } from './deltas.ts';
 import type { NodeRoutes } from './socket.ts';
 import type { ContentNodeStatus } from './status.ts';
 
@@ -9,12 +11,14 @@ export function contentRoutes(manager: {
   attach(path: string): Promise<Attachment>;
   detach(what: string): Promise<Attachment>;
   status(): ContentNodeStatus;
+  missingBytes(bundle: Digest): number | undefined;
 }): NodeRoutes {
-  const { nodeName } = manager;
+  const { nodeName, missingBytes } = manager;
+  const answerOf = (attachment: Attachment) => attachmentAnswer(nodeName, attachment, missingBytes);
   return {
     'GET /v1/content': async () => ({ node: nodeName, ...manager.status() }),
-    'POST /v1/media': async (body) => answerOf(nodeName, await manager.attach(textField(body, 'path'))),
-    'DELETE /v1/media': async (body) => answerOf(nodeName, await manager.detach(textField(body, 'media'))),
+    'POST /v1/media': async (body) => answerOf(await manager.attach(textField(body, 'path'))),
+    'DELETE /v1/media': async (body) => answerOf(await manager.detach(textField(body, 'media'))),
   };
 }
 
@@ -27,6 +31,13 @@ type AttachedAnswer =
       readonly bundleDigest: string;
       readonly payload: string;
       readonly signedBy: { readonly id: string; readonly name: string };
+      /** Present where the media leave out what earlier releases have. */
+      readonly delta?: {
+        readonly needs: readonly string[];
+        readonly bytes: number;
+        /** Of these, bytes that this node does not have. */
+        readonly missingBytes: number;
+      };
     }
   | { readonly name: string; readonly verified: false; readonly reason: string; readonly message: string };
 
@@ -37,7 +48,11 @@ export interface AttachmentAnswer {
   readonly bundles: readonly AttachedAnswer[];
 }
 
-function answerOf(node: string, attachment: Attachment): AttachmentAnswer {
+function attachmentAnswer(
+  node: string,
+  attachment: Attachment,
+  missingBytes: (bundle: Digest) => number | undefined,
+): AttachmentAnswer {
   const { path, format, bundles } = attachment;
   return {
     node,
@@ -49,7 +64,18 @@ function answerOf(node: string, attachment: Attachment): AttachmentAnswer {
       }
       const { digest, document, signedBy } = each.bundle;
       const { version, payload } = document;
-      return { name: each.name, verified: true, version, bundleDigest: digest, payload, signedBy };
+      const known = {
+        name: each.name,
+        verified: true,
+        version,
+        bundleDigest: digest,
+        payload,
+        signedBy,
+      } as const;
+      if (each.delta === undefined) return known;
+      const bytes = bytesLeftOut(each.delta);
+      const needs = each.delta.since.map((base) => base.name);
+      return { ...known, delta: { needs, bytes, missingBytes: missingBytes(digest) ?? bytes } };
     }),
   };
 }

@@ -19,6 +19,7 @@ import { readRemovalFacts } from './cluster-words.ts';
 import { contentRoutes } from './content-routes.ts';
 import { type Choose, createCopier } from './copier.ts';
 import { chooseSource } from './copy-source.ts';
+import { createDeltaCheck } from './deltas.ts';
 import { createPublisher } from './publisher.ts';
 import { createRegistrySide } from './registry-side.ts';
 import { dropGivenUp, removeReleases } from './removal.ts';
@@ -110,6 +111,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     logger,
   });
   let held = await readStoreView(store);
+  const deltas = createDeltaCheck(store);
   let problems: ReadonlyMap<string, { reason: string; message: string }> = new Map();
 
   const givenUp: { release: string; items: readonly ClosureItem[] }[] = [];
@@ -178,6 +180,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       attachments: attachments.list(),
       copies: copier.views(),
       problems,
+      missingBytes: deltas.missingBytes,
       registryDown: registry.down(),
       credentials: registry.credentials(),
     };
@@ -258,11 +261,15 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     }
   }
 
+  const lookAtDeltas = () =>
+    deltas.look(attachments.list(), JSON.stringify([...held.records.keys(), ...held.removing]));
+
   let removalAt = 0;
   let refreshAt = 0;
   async function look(): Promise<void> {
     if (await attachments.check()) copier.forgive();
     held = await readStoreView(store);
+    await lookAtDeltas();
     if (clock.now() >= refreshAt) {
       refreshAt = clock.now() + refreshMs;
       await refresh();
@@ -323,6 +330,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   async function attach(path: string): Promise<Attachment> {
     const attachment = await attachments.attach(path);
     copier.forgive();
+    await lookAtDeltas();
     await registry.writeKeys(await keys());
     await writeTrees();
     bell.ring();
@@ -350,7 +358,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     detach,
     status,
     registryDown: registry.down,
-    routes: contentRoutes({ nodeName, attach, detach, status }),
+    routes: contentRoutes({ nodeName, attach, detach, status, missingBytes: deltas.missingBytes }),
     async run() {
       const purged = await store.purgeStale(staleMs).catch(() => 0);
       if (purged > 0) logger.info({ files: purged }, 'stale temporary files removed');

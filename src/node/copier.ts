@@ -225,20 +225,8 @@ export function createCopier(options: CopierOptions): Copier {
     options.onProgress();
   }
 
-  function failed(
-    job: Job,
-    source: CopySource,
-    what: { code: ErrorCode; message: string; content: boolean },
-  ): undefined {
-    // A node that no longer has what it offered has lost its media; that is no damage.
-    const gone = source.kind === 'peer' && what.code === 'ContentMissing';
-    const settled = gone
-      ? {
-          code: 'MediaLost' as const,
-          message: `node ${source.peer.node} no longer serves it: ${what.message}`,
-          content: false,
-        }
-      : what;
+  function failed(job: Job, source: CopySource, what: Failure): undefined {
+    const settled = settledFailure(source, what);
     const failure = failureOf(job.failures.get(source.key), settled, clock.now());
     job.failures.set(source.key, failure);
     const { code, message } = settled;
@@ -269,4 +257,37 @@ export function createCopier(options: CopierOptions): Copier {
       await Promise.all([...jobs.values()].map((job) => job.running?.ended));
     },
   };
+}
+
+interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** The content itself is wrong, and not the way to it. */
+  readonly content: boolean;
+}
+
+/** What a failure means, given where the release was to come from. */
+function settledFailure(source: CopySource, what: Failure): Failure {
+  if (what.code !== 'ContentMissing') return what;
+  const needs = basesOf(source);
+  if (needs !== undefined) {
+    const bases = needs.join(', ') || 'a base without a name';
+    const message = `it is a delta that needs ${bases}, of which this node lacks a part: ${what.message}`;
+    return { ...what, message };
+  }
+  // A node that no longer has what it offered has lost its media; that is no damage.
+  if (source.kind !== 'peer') return what;
+  const message = `node ${source.peer.node} no longer serves it: ${what.message}`;
+  return { code: 'MediaLost', message, content: false };
+}
+
+/** Releases that must be here already where a source carries a delta. */
+function basesOf(source: CopySource): readonly string[] | undefined {
+  if (source.kind === 'store') return undefined;
+  if (source.kind === 'peer') return source.peer.needs;
+  for (const each of source.attachment.bundles) {
+    if (each.state !== 'Verified' || each.bundle.digest !== source.bundleDigest) continue;
+    return each.delta?.since.map((base) => base.name);
+  }
+  return undefined;
 }

@@ -13,6 +13,8 @@ export interface PeerBundle {
   readonly bundleDigest: Digest;
   /** From its disk, or from media that are attached to it. */
   readonly from: 'store' | 'media';
+  /** Names of the releases that must be here where the node's media carry a delta; absent where they carry it whole. */
+  readonly needs?: readonly string[];
 }
 
 /** What the other nodes can serve, by what they say themselves; sorted by node, disks before media. */
@@ -27,14 +29,26 @@ export function peerBundles(
     const node = update.metadata.name;
     const address = addresses.get(node);
     if (node === self || address === undefined) continue;
-    const note = (name: string, digest: string | undefined, from: PeerBundle['from']) => {
-      if (digest !== undefined && isDigest(digest)) {
-        found.push({ node, address, name, bundleDigest: digest, from });
-      }
+    const note = (
+      name: string,
+      digest: string | undefined,
+      from: PeerBundle['from'],
+      needs?: readonly string[],
+    ) => {
+      if (digest === undefined || !isDigest(digest)) return;
+      found.push({
+        node,
+        address,
+        name,
+        bundleDigest: digest,
+        from,
+        ...(needs === undefined ? {} : { needs }),
+      });
     };
     for (const each of update.status?.store ?? []) note(each.name, each.bundleDigest, 'store');
     for (const each of update.status?.media ?? []) {
-      if (each.verified === true) note(each.name, each.bundleDigest, 'media');
+      const needs = each.delta?.since.map((base) => base.name);
+      if (each.verified === true) note(each.name, each.bundleDigest, 'media', needs);
     }
   }
   const rank = (peer: PeerBundle) => `${peer.from === 'store' ? 0 : 1} ${peer.node}`;

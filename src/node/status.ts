@@ -1,5 +1,6 @@
 import type { Condition } from '../api/core.ts';
-import type { NodeUpdateStatus } from '../api/resources.ts';
+import type { NodeUpdateStatus, NodeUpdateStatusMediaDelta } from '../api/resources.ts';
+import type { Delta } from '../bundle/delta.ts';
 import type { WholeRecord } from '../copy/whole.ts';
 import type { Digest } from '../oci/digest.ts';
 import { type DraftCondition, findCondition, nameList, stampConditions } from '../release/conditions.ts';
@@ -7,6 +8,7 @@ import { copyMessage } from '../release/progress.ts';
 import { registryUnreachable } from '../release/reports.ts';
 import type { Attachment } from './attachments.ts';
 import type { CopyView } from './copy-view.ts';
+import { bytesLeftOut } from './deltas.ts';
 
 /** All that one node knows about its releases. */
 export interface ContentState {
@@ -21,6 +23,8 @@ export interface ContentState {
   readonly problems: ReadonlyMap<string, { readonly reason: string; readonly message: string }>;
   /** Why the node's own registry does not answer; undefined where it does. */
   readonly registryDown: string | undefined;
+  /** For a delta on media: bytes that it leaves out and this node does not have. */
+  readonly missingBytes?: (bundle: Digest) => number | undefined;
   /** Which credentials the registry accepts (release/credentials.ts). */
   readonly credentials?: string | undefined;
 }
@@ -37,7 +41,7 @@ const nameMax = 64;
 export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
   return {
     ...(state.credentials === undefined ? {} : { registryCredentials: state.credentials }),
-    media: state.attachments.flatMap(mediaEntries).slice(0, entriesMax),
+    media: state.attachments.flatMap((each) => mediaEntries(each, state)).slice(0, entriesMax),
     copies: state.copies.slice(0, entriesMax).map((copy) => ({
       release: copy.release,
       state: copy.state,
@@ -70,7 +74,7 @@ function secondsLeft(copy: CopyView): { secondsLeft?: number } {
   return { secondsLeft: Math.ceil((progress.bytesTotal - progress.bytesDone) / rate) };
 }
 
-function mediaEntries(attachment: Attachment): ContentNodeStatus['media'] {
+function mediaEntries(attachment: Attachment, state: ContentState): ContentNodeStatus['media'] {
   const { path, format } = attachment;
   return attachment.bundles.map((each) => ({
     name: each.name.slice(0, nameMax),
@@ -82,9 +86,19 @@ function mediaEntries(attachment: Attachment): ContentNodeStatus['media'] {
           bundleDigest: each.bundle.digest,
           version: each.bundle.document.version,
           payload: each.bundle.document.payload,
+          ...(each.delta === undefined ? {} : { delta: deltaEntry(each.delta, state) }),
         }
       : { verified: false, reason: each.reason, message: each.message.slice(0, messageMax) }),
   }));
+}
+
+function deltaEntry(delta: Delta, state: ContentState): NodeUpdateStatusMediaDelta {
+  const bytes = bytesLeftOut(delta);
+  return {
+    since: delta.since.map(({ name, digest }) => ({ name: name.slice(0, nameMax), bundleDigest: digest })),
+    bytes,
+    missingBytes: state.missingBytes?.(delta.bundle) ?? bytes,
+  };
 }
 
 /** A release on this node, with everything that is known of it. */

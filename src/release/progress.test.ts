@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytesInWords, copyMessage } from './progress.ts';
+import { copyMessage } from './progress.ts';
 
 const gib = 1024 ** 3;
 
@@ -44,14 +44,4 @@ test('a total of nothing is no division', () => {
     copyMessage([{ state: 'Verifying', bytesDone: 0, bytesTotal: 0 }], { held: 0, nodes: 1 }),
     /^Verifying on 1 of 1 nodes: 0%/,
   );
-});
-
-test('sizes in words', () => {
-  assert.deepEqual([0, 1023, 1024, 150 * 1024, 1.25 * gib].map(bytesInWords), [
-    '0 B',
-    '1023 B',
-    '1.0 KiB',
-    '150 KiB',
-    '1.3 GiB',
-  ]);
 });

@@ -1,3 +1,4 @@
+import { humanBytes } from '../observe/bytes.ts';
 import type { CopyReport } from './report.ts';
 
 /**
@@ -39,19 +40,7 @@ function verifiedAmount(copies: readonly CopyReport[]): string {
 
 function amountOf(done: number, total: number): string {
   const percent = total === 0 ? 0 : Math.floor((done / total) * 100);
-  return `${percent}% (${bytesInWords((total * percent) / 100)} of ${bytesInWords(total)})`;
-}
-
-/** `1.2 GiB`: powers of 1024, one digit after the point below a hundred. */
-export function bytesInWords(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+  return `${percent}% (${humanBytes((total * percent) / 100)} of ${humanBytes(total)})`;
 }
 
 function sum(values: readonly number[]): number {

@@ -43,8 +43,24 @@ function mountedCondition(release: ReleaseView, input: AggregationInput): DraftC
   const found = `Release ${release.name} discovered on ${where} ${release.mounted.join(', ')}`;
   const update = input.updates?.get(release.name);
   const signature = input.signatures?.get(release.name)?.message;
-  const message = [found, update, signature].filter((each) => each !== undefined).join('. ');
+  const message = [found, deltaWords(release, input), update, signature]
+    .filter((each) => each !== undefined)
+    .join('. ');
   return { type, status: 'True', reason: 'Mounted', message };
+}
+
+/** Where every medium that carries it is a delta: what must be there already, and where it is not. */
+function deltaWords(release: ReleaseView, input: AggregationInput): string | undefined {
+  const since = release.mounted.map((node) => release.reports.get(node)?.deltaSince);
+  const bases = [...new Set(since.flatMap((each) => each ?? []))].sort();
+  if (since.some((each) => each === undefined) || release.held.length === input.nodes.length)
+    return undefined;
+  const lacking = input.nodes.filter((node) =>
+    bases.some((base) => node.releases.find((each) => each.name === base)?.held !== true),
+  );
+  const needs = `It is a delta that needs ${bases.join(' and ')}`;
+  if (lacking.length === 0) return `${needs}, which every node holds`;
+  return `${needs}, not held by ${nameList(lacking.map((node) => node.name))}`;
 }
 
 function installingCondition(release: ReleaseView, input: AggregationInput): DraftCondition {

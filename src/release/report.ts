@@ -12,6 +12,8 @@ export interface ReleaseReport {
   readonly held: boolean | undefined;
   /** Verified media on this node carry it. */
   readonly mounted: boolean;
+  /** Releases that must be held already where those media carry a delta. */
+  readonly deltaSince?: readonly string[] | undefined;
   readonly removing: boolean;
   readonly copy?: CopyReport | undefined;
   /** Why it cannot be had or is not whole; the message names image and digest where one is at fault. */

@@ -25,7 +25,12 @@ export interface MachineConfigNodeView {
 export interface NodeUpdateView {
   readonly status?:
     | {
-        readonly media?: readonly (BundleFacts & { readonly verified?: boolean | undefined })[] | undefined;
+        readonly media?:
+          | readonly (BundleFacts & {
+              readonly verified?: boolean | undefined;
+              readonly delta?: { readonly since: readonly { readonly name: string }[] } | undefined;
+            })[]
+          | undefined;
         readonly store?: readonly BundleFacts[] | undefined;
         readonly copies?:
           | readonly {
@@ -108,6 +113,7 @@ function releaseReport(
       nodeUpdate?.status?.media !== undefined
         ? mounted !== undefined
         : findCondition(shown?.conditions, 'Mounted')?.status === 'True',
+    ...(mounted?.delta === undefined ? {} : { deltaSince: mounted.delta.since.map((base) => base.name) }),
     removing: findCondition(shown?.conditions, 'Removing')?.status === 'True',
     copy: copyReport(name, nodeUpdate),
     problem,
