@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { names } from '../src/api/names.ts';
 import type { InternalReleaseImage } from '../src/api/resources.ts';
+import type { Metrics } from '../src/observe/metrics.ts';
 import { type Digest, hexOf } from '../src/oci/digest.ts';
 import { readInUse } from '../src/release/request.ts';
 import type { TestRelease } from './bundles.ts';
@@ -76,13 +77,16 @@ test('the password is there for each registry, and the mirrors lead to every nod
 });
 
 let media: string;
+let metrics: Metrics;
 
 test('attached media are shown before anybody asks, with what they allow', async () => {
   media = join(plane.dir, 'media');
   await cp(two.path, media, { recursive: true });
   const [node] = plane.nodes;
   assert.ok(node);
-  const { manager } = await plane.replaceManager(node);
+  const running = await plane.replaceManager(node);
+  const { manager } = running;
+  metrics = running.metrics;
   const attachment = await manager.attach(media);
   assert.deepEqual(
     attachment.bundles.map((each) => [each.name, each.state]),
@@ -111,6 +115,25 @@ test('three nodes copy it, from media and from each other, until all hold every 
   const object = await plane.object();
   assert.equal(object?.status?.releases.find((each) => each.name === two.name)?.image, imageOf(two));
   assert.equal(object?.status?.conditions?.[0]?.reason, 'AllReleasesAvailable');
+});
+
+test('what was copied, from where, and what there is, stands in the metrics of the node', async () => {
+  const text = await metrics.render();
+  const bytes = '[1-9]\\d{5,}';
+  for (const line of [
+    `sluice_content_copied_bytes_total{source="media"} BYTES`,
+    'sluice_content_verified_bytes_total BYTES',
+    'sluice_content_copy_ends_total{end="Whole",code=""} 1',
+    `sluice_content_release_bytes{release="${two.name}"} BYTES`,
+    `sluice_content_release_bytes{release="${one.name}"} BYTES`,
+    'sluice_content_media{state="Present"} 1',
+    'sluice_content_media_bundles{state="Verified"} 1',
+    'sluice_content_media_bundles{state="Refused"} 0',
+    `sluice_content_disk_bytes{kind="free"} BYTES`,
+    'sluice_content_damaged_total 0',
+  ]) {
+    assert.match(text, new RegExp(`^${line.replace('{', '\\{').replace('BYTES', bytes)}$`, 'm'));
+  }
 });
 
 test('D4 while nothing changes, nothing is written', async () => {

@@ -14,6 +14,7 @@ import { keysFolder } from '../src/node/registry-side.ts';
 import { nodeSocketPath, serveNodeSocket } from '../src/node/socket.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import { silentLogger } from '../src/observe/log.ts';
+import { createMetrics, type Metrics } from '../src/observe/metrics.ts';
 import { type RegistryServer, serveRegistry } from '../src/registry/server.ts';
 import { clusterContent } from '../src/release/content.ts';
 import { runReleaseController } from '../src/release/controller.ts';
@@ -60,6 +61,8 @@ export interface ContentPlane {
 
 export interface RunningManager {
   readonly manager: ContentManager;
+  /** What its process tells Prometheus. */
+  readonly metrics: Metrics;
   stop(): Promise<void>;
 }
 
@@ -156,6 +159,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
       const end = new AbortController();
       const signal = AbortSignal.any([stop.signal, end.signal]);
       await registerNode({ ...registration(node), signal });
+      const metrics = createMetrics();
       const manager = await createContentManager({
         client: node.client,
         nodeName: node.name,
@@ -166,6 +170,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
           certPem: await readFile(node.certFile, 'utf8'),
           keyPem: await readFile(node.keyFile, 'utf8'),
         },
+        metrics,
         logger: silentLogger,
         clock: systemClock,
         signal,
@@ -175,6 +180,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
       const socket = await serveNodeSocket(nodeSocketPath(node.dirs.run), manager.routes, silentLogger);
       const handle: RunningManager = {
         manager,
+        metrics,
         async stop() {
           end.abort();
           await socket.close();

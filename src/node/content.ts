@@ -9,6 +9,7 @@ import { createHttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import type { Digest } from '../oci/digest.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
 import { openStore } from '../store/store.ts';
@@ -20,6 +21,7 @@ import { contentRoutes } from './content-routes.ts';
 import { type Choose, createCopier } from './copier.ts';
 import { chooseSource } from './copy-source.ts';
 import { createDeltaCheck } from './deltas.ts';
+import { createContentMetrics } from './metrics.ts';
 import { createPublisher } from './publisher.ts';
 import { createRegistrySide } from './registry-side.ts';
 import { dropGivenUp, removeReleases } from './removal.ts';
@@ -47,6 +49,8 @@ export interface ContentManagerOptions {
   readonly identity: { readonly caPem: string; readonly certPem: string; readonly keyPem: string };
   /** Directory of `*.pub` beside the ConfigMap. */
   readonly trustedKeysDir?: string | undefined;
+  /** Whom it tells how it goes; absent: nobody. */
+  readonly metrics?: Metrics | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -116,8 +120,18 @@ export async function createContentManager(options: ContentManagerOptions): Prom
 
   const givenUp: { release: string; items: readonly ClosureItem[] }[] = [];
   const sources = createSources({ nodeName, store, http, registryPort, copying: cluster.copying, clock });
+  const metrics =
+    options.metrics === undefined
+      ? undefined
+      : createContentMetrics(options.metrics, {
+          copies: () => copier.views(),
+          attachments: attachments.list,
+          store: () => held,
+          space: () => store.space(),
+        });
   const copier = createCopier({
     store,
+    metrics,
     keys,
     contentOf: sources.contentOf,
     fanOut: sources.fanOut,
@@ -138,7 +152,10 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     store,
     stateDir: dirs.state,
     isBusy: copier.isBusy,
+    onHashed: (bytes) => metrics?.scrubbed(bytes),
+    onEnd: (at) => metrics?.scrubEnded(at),
     onDamage({ digest, releases }) {
+      metrics?.damaged();
       logger.error({ digest, releases }, 'damaged on the disk: moved to quarantine, to be fetched again');
       bell.ring();
     },
@@ -240,6 +257,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
         },
       });
       problems = new Map();
+      for (const { bytesFreed } of results) metrics?.removed(bytesFreed);
       if (results.length > 0) copier.forgive(); // Space was freed.
     } catch (error) {
       const message = messageOf(error);

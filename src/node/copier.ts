@@ -23,6 +23,7 @@ import {
   waitingView,
 } from './copy-view.ts';
 import type { FanOut } from './fan-out.ts';
+import type { ContentMetrics } from './metrics.ts';
 import { createRateMeter, type RateMeter } from './rate.ts';
 
 export interface CopierOptions {
@@ -33,6 +34,7 @@ export interface CopierOptions {
   readonly fanOut: (release: string, source: CopySource) => FanOut | undefined;
   /** Leaves the disk to others; absent: as fast as it goes. */
   readonly pace?: Pace | undefined;
+  readonly metrics?: Pick<ContentMetrics, 'copying' | 'copyEnded'> | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -156,6 +158,7 @@ export function createCopier(options: CopierOptions): Copier {
     const { release } = job;
     const content = options.contentOf(source);
     const rate = createRateMeter(clock);
+    const count = options.metrics?.copying(source.kind);
     job.view = { ...idleView(release), bundleDigest: source.bundleDigest, progress: job.view.progress };
     logger.info({ release, source: source.key }, 'copy begins');
     let outcome: CopyOutcome;
@@ -180,7 +183,10 @@ export function createCopier(options: CopierOptions): Copier {
           ...(options.pace === undefined ? {} : { pace: options.pace }),
           signal,
           clock,
-          onProgress: (progress) => showProgress(job, bundle.digest, progress, rate),
+          onProgress: (progress) => {
+            count?.(progress);
+            showProgress(job, bundle.digest, progress, rate);
+          },
           ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
           ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
         },
@@ -197,8 +203,10 @@ export function createCopier(options: CopierOptions): Copier {
     logger.info({ release, source: source.key, outcome: describeOutcome(outcome) }, 'copy ended');
     switch (outcome.outcome) {
       case 'Whole':
+        options.metrics?.copyEnded('Whole');
         return outcome.record;
       case 'Stopped':
+        options.metrics?.copyEnded('Stopped');
         return undefined;
       case 'Paused':
         return failed(job, source, { ...outcome, content: false });
@@ -227,6 +235,7 @@ export function createCopier(options: CopierOptions): Copier {
 
   function failed(job: Job, source: CopySource, what: Failure): undefined {
     const settled = settledFailure(source, what);
+    options.metrics?.copyEnded(settled.content ? 'Failed' : 'Paused', settled.code);
     const failure = failureOf(job.failures.get(source.key), settled, clock.now());
     job.failures.set(source.key, failure);
     const { code, message } = settled;

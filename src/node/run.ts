@@ -86,6 +86,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     dirs,
     identity: { caPem: tls.ca, certPem: tls.cert, keyPem: tls.key },
     trustedKeysDir: options.trustedKeysDir,
+    metrics: options.metrics,
     logger: logger.child({ part: 'content' }),
     clock,
     signal,

@@ -43,6 +43,9 @@ export function createScrubber(of: {
   /** Directory for when the last round ended. */
   readonly stateDir: string;
   readonly onDamage: (damage: Damage) => void;
+  /** Told of each blob that was hashed. */
+  readonly onHashed?: (bytes: number) => void;
+  readonly onEnd?: (at: number) => void;
   /** While a copy runs the disk has enough to do. */
   readonly isBusy: () => boolean;
   readonly clock: Clock;
@@ -61,6 +64,7 @@ export function createScrubber(of: {
     const damages = await scrubOnce({ ...of, rest });
     if (signal.aborted) return;
     await writeJson(stateFile, { completedAt: rfc3339(clock.now()) } satisfies ScrubState);
+    of.onEnd?.(clock.now());
     logger.info({ damaged: damages.length }, 'everything in the store was hashed again');
   }
 
@@ -90,6 +94,7 @@ export function createScrubber(of: {
 export async function scrubOnce(of: {
   readonly store: Store;
   readonly onDamage: (damage: Damage) => void;
+  readonly onHashed?: (bytes: number) => void;
   readonly rest?: (tookMs: number) => Promise<void>;
   readonly signal: AbortSignal;
 }): Promise<Damage[]> {
@@ -113,6 +118,7 @@ export async function scrubOnce(of: {
     ) {
       await note(digest, records);
     }
+    of.onHashed?.(size);
     await of.rest?.(performance.now() - begun);
   }
   return damages;
