@@ -53,7 +53,11 @@ export const included = 'include.release.openshift.io/self-managed-high-availabi
 
 export async function startControlPlane(
   releases: readonly Omit<ReleaseOptions, 'dir' | 'key'>[],
-  options: { nodes?: readonly string[] } = {},
+  options: {
+    nodes?: readonly string[];
+    /** Default: `startTestCluster`. */
+    startCluster?: (releases: ReadonlyMap<string, TestRelease>) => Promise<TestCluster>;
+  } = {},
 ): Promise<ControlPlane> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-control-'));
   const key = testKey();
@@ -65,7 +69,7 @@ export async function startControlPlane(
   const keyFile = join(dir, 'test.pub');
   await writeFile(keyFile, key.trusted.publicPem);
   const media = await openBundles([...built.values()].map((release) => release.path));
-  const cluster = await startTestCluster();
+  const cluster = await (options.startCluster?.(built) ?? startTestCluster());
   const { client } = cluster;
   for (const object of await readManifests(join(repository, 'deploy', 'standalone'))) {
     // Policies have suites of their own, and nobody here is anything but an administrator.

@@ -10,12 +10,15 @@ import { systemdMissing } from './systemd/base.ts';
  */
 export type Need =
   | 'busybox'
+  | 'containerd'
   | 'containers'
   | 'dbus-daemon'
   | 'docker-registry'
   | 'go'
   | 'gpg'
+  | 'ip'
   | 'kubectl'
+  | 'kubelet'
   | 'mksquashfs'
   | 'podman'
   | 'root'
@@ -63,9 +66,17 @@ function look(need: Need): string | undefined {
       return missing('podman') ?? containersRun();
     case 'systemd':
       return systemdMissing();
+    case 'kubelet':
+      return kubeletMissing();
     default:
       return onPath(need) ? undefined : `${need} is not installed`;
   }
+}
+
+/** Building a kubelet and a scheduler takes minutes, and running them changes the host's network: only when asked. */
+function kubeletMissing(): string | undefined {
+  if (process.env.SLUICE_TEST_CLUSTER === undefined) return 'opt-in: npm run test:cluster';
+  return missing('root') ?? missing('go') ?? missing('containerd') ?? missing('ip') ?? missing('busybox');
 }
 
 function containersRun(): string | undefined {

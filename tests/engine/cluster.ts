@@ -5,8 +5,10 @@ import { createIdentities, type TestCluster, type TestClusterOptions } from '../
 import { startRealCluster } from './real.ts';
 
 /** As `startTestCluster`, on a real kube-apiserver: the product's own suites run on it unchanged. */
-export async function startRealTestCluster(options: TestClusterOptions): Promise<TestCluster> {
-  const real = await startRealCluster();
+export async function startRealTestCluster(
+  options: TestClusterOptions & { readonly nodes?: boolean },
+): Promise<TestCluster> {
+  const real = await startRealCluster({ nodes: options.nodes === true });
   const identities = createIdentities(real);
   const client = await identities.clientAs('admin', ['system:masters']);
   const crds = [...renderCrds('standalone'), ...(options.crds ?? [])] as AnyObject[];
