@@ -5,6 +5,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
 import { type NamedRelease, requestRun } from '../preflight/request.ts';
 import { note } from './output.ts';
+import { createStepView, stepOf } from './upgrade-progress.ts';
 
 /** Milliseconds that a controller has to take up a run before that is told. */
 const takeUpMs = 30_000;
@@ -33,13 +34,14 @@ export async function runPreflight(
     timeoutMs: takeUpMs,
     what: `the controller to take up the preflight ${name} (does it run? sluice controller)`,
   });
-  let told = '';
+  const view = createStepView();
   const finished = await waitFor(client, kind, name, (each) => tellProgress(each), {
     namespace,
     timeoutMs: runMs,
     what: `the preflight ${name} to end`,
     describe: (each) => (each as UpdatePreflight | undefined)?.status?.message ?? 'it is gone',
   });
+  view.end();
   if (finished === undefined)
     throw new SluiceError('NotFound', `the preflight ${name} was deleted while it ran`);
   return finished;
@@ -47,9 +49,7 @@ export async function runPreflight(
   function tellProgress(each: UpdatePreflight | undefined): boolean {
     // A run that somebody else began a moment ago may stand before ours.
     if (each?.status?.verdict !== 'Running') return each === undefined || isOurs(each);
-    const message = each.status.message ?? '';
-    if (message !== told) note(`preflight: ${message}`);
-    told = message;
+    view.show(stepOf('preflight', each.status.message ?? ''));
     return false;
   }
 }

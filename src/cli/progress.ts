@@ -66,9 +66,14 @@ function plainProgress(stream: NodeJS.WriteStream, now: () => number, intervalMs
 function barLine(row: ProgressRow, labelWidth: number, columns: number): string {
   const text = facts(row);
   const width = Math.max(10, Math.min(40, columns - labelWidth - text.length - 6));
-  const share = row.total > 0 ? Math.min(1, row.done / row.total) : 0;
-  const filled = Math.floor(share * width);
-  return `${row.label.padEnd(labelWidth)}  ${'█'.repeat(filled)}${'░'.repeat(width - filled)}  ${text}`;
+  const share = row.total > 0 ? row.done / row.total : 0;
+  return `${row.label.padEnd(labelWidth)}  ${bar(share, width)}  ${text}`;
+}
+
+/** A bar of so many columns, filled by a share from 0 to 1. */
+export function bar(share: number, width: number): string {
+  const filled = Math.floor(Math.max(0, Math.min(1, share)) * width);
+  return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
 function facts(row: ProgressRow): string {

@@ -100,7 +100,7 @@ async function readReport(
   keyName: string,
 ): Promise<FoundReport> {
   const { parseTrustedKey } = await import('../trust/keys.ts');
-  const key = parseTrustedKey(metadata.name, data?.[keyName] ?? '');
+  const key = parseTrustedKey('the key of the cluster', data?.[keyName] ?? '');
   return { name: metadata.name, text, ...(await opened(text, key)) };
 }
 

@@ -4,7 +4,8 @@ import { SluiceError } from '../errors/error.ts';
 import { newestFirst } from '../gates/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
-import { note } from './output.ts';
+import type { NamedRelease } from '../preflight/request.ts';
+import { createStepView, stepOf } from './upgrade-progress.ts';
 import { conditionOf } from './upgrade-view.ts';
 
 export async function readClusterVersion(client: KubeClient): Promise<ClusterVersion> {
@@ -30,7 +31,7 @@ export function latestUpdate(version: ClusterVersion): string {
 }
 
 export type UpdateEnd =
-  | { readonly end: 'completed' | 'accepted'; readonly version: ClusterVersion }
+  | { readonly end: 'accepted'; readonly version: ClusterVersion }
   | {
       readonly end: 'refused';
       readonly version: ClusterVersion;
@@ -41,20 +42,22 @@ export type UpdateEnd =
 const judgedMs = 35 * 60_000;
 const completedMs = 7 * 24 * 3_600_000;
 
-/** Waits until a request is let through or refused, and tells on standard error what it waits for. Errors: Timeout. */
+/** Waits until a request is let through or refused, and shows on standard error what it waits for. Errors: Timeout. */
 export async function untilJudged(
   client: KubeClient,
   asked: ClusterVersion,
-  digest: string,
+  release: NamedRelease,
 ): Promise<UpdateEnd> {
-  const tell = teller();
+  const { digest } = release;
+  const view = createStepView();
   const version = await follow(client, judgedMs, 'the request to be judged', (each) => {
     if (isGoingTo(each, digest)) return true;
     const accepted = conditionOf(each, 'ReleaseAccepted');
     // What was said of an earlier request is no news of this one.
-    if (accepted?.status === 'Unknown') tell(accepted.message);
+    if (accepted?.status === 'Unknown') view.show(stepOf('judging', accepted.message ?? ''));
     return (each.status?.observedGeneration ?? 0) >= (asked.metadata.generation ?? 0);
   });
+  view.end();
   if (isGoingTo(version, digest)) return { end: 'accepted', version };
   const invalid = conditionOf(version, 'Invalid');
   const refusal = invalid?.status === 'True' ? invalid : conditionOf(version, 'ReleaseAccepted');
@@ -66,14 +69,35 @@ export async function untilJudged(
   };
 }
 
-/** Waits until the update is completed; what it says on its way goes to standard error. Errors: Timeout. */
-export async function untilCompleted(client: KubeClient, digest: string): Promise<UpdateEnd> {
-  const tell = teller();
-  const version = await follow(client, completedMs, 'the update to be completed', (each) => {
-    tell(conditionOf(each, 'Progressing')?.message);
-    return isGoingTo(each, digest) && each.status?.history?.[0]?.state === 'Completed';
+/**
+ * Waits until the update is completed and shows on standard error how far it is. Errors: Timeout, and Conflict where
+ * the cluster is sent to another release meanwhile.
+ */
+export async function untilCompleted(client: KubeClient, release: NamedRelease): Promise<ClusterVersion> {
+  const { digest } = release;
+  const label = release.version ?? digest.slice(0, digestCharsShown);
+  const view = createStepView();
+  const version = await follow(client, completedMs, `the update to ${label} to be completed`, (each) => {
+    if (!isGoingTo(each, digest) || each.status?.history?.[0]?.state === 'Completed') return true;
+    view.show(stepOf(label, conditionOf(each, 'Progressing')?.message ?? ''));
+    return false;
   });
-  return { end: 'completed', version };
+  view.end();
+  if (!isGoingTo(version, digest)) throw sentElsewhere(version, label);
+  return version;
+}
+
+const digestCharsShown = 19;
+
+function sentElsewhere({ status }: ClusterVersion, label: string): SluiceError {
+  const other = status?.desired.version || status?.desired.image || 'another release';
+  return new SluiceError(
+    'Conflict',
+    `somebody has sent the cluster to ${other} before ${label} was completed`,
+    {
+      next: 'See how that goes: sluice upgrade status.',
+    },
+  );
 }
 
 function isGoingTo(version: ClusterVersion, digest: string): boolean {
@@ -96,14 +120,4 @@ async function follow(
   );
   if (version === undefined) throw new SluiceError('NotFound', 'the ClusterVersion was deleted');
   return version;
-}
-
-/** Tells each message once. */
-function teller(): (message: string | undefined) => void {
-  let told = '';
-  return (message) => {
-    if (message === undefined || message === '' || message === told) return;
-    told = message;
-    note(message);
-  };
 }

@@ -127,12 +127,12 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   const { desireUpdate } = await import('../update/desire.ts');
   const asked = await desireUpdate(client, release, { force: options.force === true });
   note(`Requested update to ${shown}`);
-  const judged = await request.untilJudged(client, asked, release.digest);
+  const judged = await request.untilJudged(client, asked, release);
   if (judged.end === 'refused') return refused(judged, shown);
   note(`${shown} is accepted`);
   if (options.wait === false) return note('it goes on by itself; see: sluice upgrade status');
-  const done = await request.untilCompleted(client, release.digest);
-  const risks = done.version.status?.history?.[0]?.acceptedRisks;
+  const done = await request.untilCompleted(client, release);
+  const risks = done.status?.history?.[0]?.acceptedRisks;
   note(`Completed: the cluster runs ${shown}`);
   if (risks !== undefined && options.detailedExitcode === true) process.exitCode = 4;
 }

@@ -1,8 +1,9 @@
 import type { Node } from '../api/core.ts';
+import type { KindRef } from '../api/kinds.ts';
 import { labels, names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isAlreadyExists } from '../kube/error.ts';
+import { isNotFound } from '../kube/error.ts';
 import { planRollout, type RolloutNode, type RolloutPlan } from './plan.ts';
 import { parseRules, poolOf, rulesConfigMap } from './rules.ts';
 
@@ -23,6 +24,14 @@ export interface RolloutProgress {
  * @param image the OS image, by digest.
  */
 export async function rollOut(client: KubeClient, image: string): Promise<RolloutProgress> {
+  const progress = await lookAtRollout(client, image);
+  const { NodeUpdate: kind } = client.kinds;
+  for (const name of progress.plan.assign) await assign(client, kind, name, image);
+  return progress;
+}
+
+/** How far the nodes are, and whose turn it would be: nobody is told anything. */
+export async function lookAtRollout(client: KubeClient, image: string): Promise<RolloutProgress> {
   const { kinds } = client;
   const { configNamespace } = names(client.platform);
   const [nodes, updates, groups, rules] = await Promise.all([
@@ -38,7 +47,6 @@ export async function rollOut(client: KubeClient, image: string): Promise<Rollou
     nodes.items.map((node) => rolloutNode(node, byName.get(node.metadata.name))),
     { pools, lockHolds: groups.items.length > 0 },
   );
-  for (const name of plan.assign) await assign(client, name, image, byName.has(name));
   const total = nodes.items.length;
   const completed = total > 0 && plan.waiting.length === 0;
   return { total, plan, completed, problems: total > 0 ? problems : [...problems, noNodes] };
@@ -46,17 +54,18 @@ export async function rollOut(client: KubeClient, image: string): Promise<Rollou
 
 const noNodes = 'a node to take the OS image of the release: none has registered';
 
-async function assign(client: KubeClient, name: string, osImage: string, exists: boolean): Promise<void> {
-  const kind = client.kinds.NodeUpdate;
-  if (!exists) {
-    try {
-      await client.create(kind, { metadata: { name }, spec: { osImage } });
-      return;
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
+async function assign(
+  client: KubeClient,
+  kind: KindRef<NodeUpdate>,
+  name: string,
+  osImage: string,
+): Promise<void> {
+  try {
+    await client.patch(kind, name, { spec: { osImage } });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    await client.create(kind, { metadata: { name }, spec: { osImage } });
   }
-  await client.patch(kind, name, { spec: { osImage } });
 }
 
 function rolloutNode(node: Node, update: NodeUpdate | undefined): RolloutNode {

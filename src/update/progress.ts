@@ -4,7 +4,7 @@ import type { Release, Releases } from '../gates/target.ts';
 import { tryVersion } from '../gates/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Payload } from '../payload/payload.ts';
-import { rollOut } from '../rollout/rollout.ts';
+import { lookAtRollout, rollOut } from '../rollout/rollout.ts';
 import { rolloutSummary } from '../rollout/summary.ts';
 import { applyPass, createOperators, type PassResult, reasonOf, type WalkNotes } from './apply.ts';
 import { capabilitiesOf } from './capabilities.ts';
@@ -63,8 +63,11 @@ export async function advanceUpdate(
     workers: workersApplying,
     ...(isFirst ? { errorToleratedMs: initialErrorToleratedMs } : {}),
   });
-  if (pass.waiting.length > 0 || image === undefined) {
-    return { ...pass, completed: pass.waiting.length === 0 };
+  if (image === undefined) return { ...pass, completed: pass.waiting.length === 0 };
+  if (pass.waiting.length > 0) {
+    // The nodes count from the beginning, so that what is told never runs backwards when their turn comes.
+    const { plan, total } = await lookAtRollout(client, image);
+    return { ...pass, done: pass.done + plan.done.length, total: pass.total + total, completed: false };
   }
   const { plan, total, completed, problems } = await rollOut(client, image);
   const failed = plan.waiting.some((wait) => wait.cause === 'Failed');
