@@ -1,18 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorTable, messageOf, SluiceError, systemCode } from '../src/errors/error.ts';
 import { upLayout } from '../src/up/layout.ts';
 import { runningState } from '../src/up/state.ts';
 import { stopRunning } from '../src/up/stop.ts';
-import { createTeller, root } from './stage.ts';
+import { createTeller, root, shown } from './stage.ts';
 import { runDemo, type Summary } from './story.ts';
-
-const directory = join(root, '.quickstart');
-/** There where a cluster was left running on purpose. */
-const keepMark = join(directory, 'keep');
 
 const runners = ['auto', 'podman', 'sandbox'];
 
@@ -25,6 +21,8 @@ function readWords() {
         stop: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         runner: { type: 'string', default: 'auto' },
+        dir: { type: 'string', default: join(root, '.quickstart') },
+        program: { type: 'string', default: join(root, 'sluice') },
       },
     });
     if (!runners.includes(values.runner)) throw new Error(`--runner is one of ${runners.join(', ')}`);
@@ -38,6 +36,9 @@ function readWords() {
 async function main(): Promise<number> {
   const values = readWords();
   const teller = createTeller(values.json);
+  const directory = resolve(values.dir);
+  /** There where a cluster was left running on purpose. */
+  const keepMark = join(directory, 'keep');
   const layout = upLayout(join(directory, 'cluster'));
   const started = createStarted();
   const cleanUp = async () => {
@@ -49,7 +50,7 @@ async function main(): Promise<number> {
   if (values.stop) {
     const ran = existsSync(directory);
     await cleanUp();
-    teller.say(ran ? 'stopped, and .quickstart removed' : 'nothing was left running');
+    teller.say(ran ? `stopped, and ${shown(directory)} removed` : 'nothing was left running');
     return 0;
   }
   if (existsSync(keepMark) && (await runningState(layout)) !== undefined) {
@@ -69,6 +70,7 @@ async function main(): Promise<number> {
       layout,
       teller,
       runner: values.runner,
+      program: resolve(values.program),
       keep: values.keep,
       signal: interrupt.signal,
       onStarted: started.note,
@@ -102,7 +104,7 @@ async function main(): Promise<number> {
       teller.stream.write(`  next: ${known.next}\n`);
       if (existsSync(join(layout.dir, 'logs'))) {
         teller.stream.write(
-          '  what the processes said: .quickstart/cluster/logs/ (./quickstart --stop removes it)\n',
+          `  what the processes said: ${shown(join(layout.dir, 'logs'))}/ (./quickstart --stop removes it)\n`,
         );
       }
     }

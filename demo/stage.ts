@@ -52,9 +52,14 @@ export interface Shell {
   kubectl(words: readonly string[], options?: CommandOptions): Promise<CommandResult>;
 }
 
-export function createShell(teller: Teller, signal: AbortSignal, env: () => NodeJS.ProcessEnv): Shell {
+export function createShell(
+  teller: Teller,
+  program: string,
+  signal: AbortSignal,
+  env: () => NodeJS.ProcessEnv,
+): Shell {
   const runShown = async (
-    program: string,
+    file: string,
     shownAs: string,
     words: readonly string[],
     options: CommandOptions = {},
@@ -65,7 +70,7 @@ export function createShell(teller: Teller, signal: AbortSignal, env: () => Node
         `   ${styleText('cyan', commandLine(shownAs, words), { stream: teller.stream })}\n`,
       );
     const terminal = teller.stream.isTTY && !quiet;
-    const child = spawn(program, words, {
+    const child = spawn(file, words, {
       cwd: root,
       env: { ...process.env, ...env(), ...options.env },
       stdio: ['ignore', terminal && !teller.json ? 'inherit' : 'pipe', terminal ? 'inherit' : 'pipe'],
@@ -94,9 +99,19 @@ export function createShell(teller: Teller, signal: AbortSignal, env: () => Node
     );
   };
   return {
-    sluice: (words, options) => runShown(join(root, 'sluice'), './sluice', words, options),
+    sluice: (words, options) => runShown(program, shownProgram(program), words, options),
     kubectl: (words, options) => runShown('kubectl', 'kubectl', words, options),
   };
+}
+
+/** The program as a person in the clone would call it. */
+export function shownProgram(program: string): string {
+  return program.startsWith(`${root}/`) ? `./${shown(program)}` : program;
+}
+
+/** A path or words with paths as a person in the clone sees them. */
+export function shown(text: string): string {
+  return text.replaceAll(`${root}/`, '');
 }
 
 /** A command as a person would type it: paths from the clone, a line for each option where it is long. */
@@ -108,6 +123,6 @@ export function commandLine(program: string, words: readonly string[]): string {
 const lineMax = 110;
 
 function quoted(word: string): string {
-  const shown = word.replaceAll(`${root}/`, '');
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+  const text = shown(word);
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -12,7 +12,7 @@ import { run } from '../src/process/run.ts';
 import type { UpLayout } from '../src/up/layout.ts';
 import { readState, type UpState } from '../src/up/state.ts';
 import { buildImages, type DemoImages } from './images.ts';
-import { commandLine, createShell, root, type Shell, type Teller } from './stage.ts';
+import { commandLine, createShell, root, type Shell, shownProgram, type Teller } from './stage.ts';
 
 const from = '1.0.0';
 const to = '1.1.0';
@@ -41,6 +41,8 @@ export interface DemoOptions {
   readonly layout: UpLayout;
   readonly teller: Teller;
   readonly runner: string;
+  /** Sluice: the checkout's own, or a single file. */
+  readonly program: string;
   readonly keep: boolean;
   readonly signal: AbortSignal;
   /** Told of the cluster's process as soon as it is there. */
@@ -60,7 +62,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const { directory, layout, teller, signal, tell } = options;
   const demo: Demo = {
     ...options,
-    shell: createShell(teller, signal, () => ({ KUBECONFIG: layout.kubeconfig })),
+    shell: createShell(teller, options.program, signal, () => ({ KUBECONFIG: layout.kubeconfig })),
     keys: join(directory, 'keys'),
     media: (version) => join(directory, 'media', version === to ? `${version}.iso` : version),
   };
@@ -143,10 +145,10 @@ async function startCluster(demo: Demo): Promise<UpState> {
     ...['up', '--dir', layout.dir, '--release', demo.media(from)],
     ...['--key', join(demo.keys, 'sluice.pub'), '--workload', demo.runner],
   ];
-  teller.say(`${commandLine('./sluice', words)} &`);
+  teller.say(`${commandLine(shownProgram(demo.program), words)} &`);
   const log = await open(join(demo.directory, 'up.log'), 'a');
   // A session of its own: it must outlive this process where it is kept, and Ctrl-C is for us to pass on.
-  const child = spawn(join(root, 'sluice'), words, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  const child = spawn(demo.program, words, { detached: true, stdio: ['ignore', log.fd, log.fd] });
   demo.onStarted(child);
   let ended = false;
   child.once('exit', () => {

@@ -12,10 +12,9 @@ import { systemClock } from '../src/observe/clock.ts';
 import { createLogger, silentLogger } from '../src/observe/log.ts';
 import type { ContentSource } from '../src/oci/source.ts';
 import { parseTrustedKey, type TrustedKey } from '../src/trust/keys.ts';
-import { readManifests } from '../src/up/seed.ts';
+import { shippedManifests } from '../src/up/seed.ts';
 import { makeRelease, type ReleaseOptions, type TestRelease, testKey } from './bundles.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
-import { repository } from './tier.ts';
 
 /** A cluster of real API, real signed bundles and nodes that are only told of, for the controllers above them. */
 export interface ControlPlane {
@@ -71,7 +70,7 @@ export async function startControlPlane(
   const media = await openBundles([...built.values()].map((release) => release.path));
   const cluster = await (options.startCluster?.(built) ?? startTestCluster());
   const { client } = cluster;
-  for (const object of await readManifests(join(repository, 'deploy', 'standalone'))) {
+  for (const object of shippedManifests()) {
     // Policies have suites of their own, and nobody here is anything but an administrator.
     if (!object.kind.startsWith('ValidatingAdmission')) await applyObject(client, object);
   }

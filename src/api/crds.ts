@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parse } from 'yaml';
+import { shippedFiles, shippedText } from '../program/files.ts';
 import type { CustomResourceDefinition } from './core.ts';
 import {
   type KindName,
@@ -11,15 +10,9 @@ import {
   resourceName,
 } from './kinds.ts';
 
-/** `crds/` of the package, the source of truth of every kind of ours. */
-export const crdDirectory = join(import.meta.dirname, '..', '..', 'crds');
-
-/** The definitions as the files hold them, by file name. */
-export function readCrds(directory: string = crdDirectory): CustomResourceDefinition[] {
-  return readdirSync(directory)
-    .filter((file) => file.endsWith('.yaml'))
-    .sort()
-    .map((file) => parse(readFileSync(join(directory, file), 'utf8')) as CustomResourceDefinition);
+/** The definitions of `crds/`, the source of truth of every kind of ours, as the files hold them, by file name. */
+export function readCrds(): CustomResourceDefinition[] {
+  return shippedFiles('crds').map((file) => parse(shippedText(file)) as CustomResourceDefinition);
 }
 
 /**

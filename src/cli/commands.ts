@@ -102,6 +102,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: () => import('./registry.ts'),
   },
   {
+    name: 'licences',
+    summary: 'Print the licences of the program and of all that is in it',
+    group: 'Help',
+    load: () => import('./licences.ts'),
+  },
+  {
     name: 'completion',
     summary: 'Print the completion script of bash, zsh or fish',
     group: 'Help',

@@ -18,7 +18,7 @@ export function withConnection(command: Command): Command {
 export async function connect(options: ConnectOptions): Promise<KubeClient> {
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const platform = await import('../kube/platform.ts');
-  const { programVersion } = await import('./version.ts');
+  const { programVersion } = await import('../program/build.ts');
   const identity = findKubeconfig({
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),

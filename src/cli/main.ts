@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
+import { programBuild } from '../program/build.ts';
+import { shimCommand } from '../program/self.ts';
 import { type CommandEntry, commandTable } from './commands.ts';
-import { programVersion } from './version.ts';
 
 const examples = `Examples:
   sluice bundle verify /media/usb --key sluice.pub      Is this disk whole, and by whom is it signed?
@@ -42,8 +43,7 @@ async function main(argv: string[]): Promise<number> {
     return name === undefined ? 2 : 0;
   }
   if (name === '--version' || name === '-V' || name === 'version') {
-    process.stdout.write(`sluice ${programVersion()}\n`);
-    return 0;
+    return printVersion(rest);
   }
   if (name === 'help') {
     [name, ...rest] = [...rest, '--help'];
@@ -51,6 +51,10 @@ async function main(argv: string[]): Promise<number> {
       process.stdout.write(topHelp());
       return 0;
     }
+  }
+  if (name === shimCommand) {
+    const { superviseContainer } = await import('../workload/sandbox-shim.ts');
+    return await superviseContainer(rest[0] ?? '');
   }
   const entry = commandTable.find((candidate) => candidate.name === name);
   if (entry === undefined) {
@@ -67,4 +71,27 @@ function nearest(word: string): string {
   return start === undefined ? '' : `; did you mean '${start.name}'?`;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+/** `--version [-o json]` */
+function printVersion(rest: readonly string[]): number {
+  const { version, commit } = programBuild();
+  const format = rest.length === 0 ? 'text' : rest.join('=').replace(/^(?:-o|--output)=?/, '');
+  switch (format) {
+    case 'text':
+      process.stdout.write(`sluice ${version} (commit ${commit.slice(0, 12)})\n`);
+      return 0;
+    case 'json': {
+      const runtime = `node ${process.versions.node}`;
+      const platform = `${process.platform}/${process.arch}`;
+      process.stdout.write(`${JSON.stringify({ version, commit, runtime, platform }, null, 2)}\n`);
+      return 0;
+    }
+    default:
+      process.stderr.write(`error: 'sluice --version' takes -o json, not '${rest.join(' ')}'\n`);
+      return 2;
+  }
+}
+
+// No await at the top: the single file is a script of the older kind, which has none.
+void main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+});

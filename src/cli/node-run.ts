@@ -29,7 +29,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   const { runNode } = await import('../node/run.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
-  const { programVersion } = await import('./version.ts');
+  const { programVersion } = await import('../program/build.ts');
   const operations = await operationsOf(options);
   const [name, dir, address] = [need(options, 'name'), need(options, 'dir'), need(options, 'address')];
   const tlsFiles = { ca: need(options, 'ca'), cert: need(options, 'cert'), key: need(options, 'key') };

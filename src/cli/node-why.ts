@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type ConnectOptions, connect } from './connect.ts';
@@ -57,7 +58,7 @@ async function askAgent(socket: string): Promise<Shown> {
   > & { deadend?: string };
   const staged = said.os?.staged?.version ?? said.os?.staged?.digest ?? '';
   return {
-    node: (await import('node:os')).hostname(),
+    node: hostname(),
     state: said.state ?? 'Unknown',
     driver: said.driver ?? '',
     bootID: said.bootID ?? '',
@@ -133,7 +134,7 @@ function hintOf(gate: string | undefined, node: string): string {
   return hints[gate ?? ''] ?? 'it goes on by itself when nothing holds it any more';
 }
 
-const localNodeName = (await import('node:os')).hostname();
+const localNodeName = hostname();
 
 /** `sluice node status`. */
 export async function status(names: string[], options: ShowOptions): Promise<void> {

@@ -22,7 +22,7 @@ export async function operationsOf({ statusListen }: OperationsOptions): Promise
     import('../observe/metrics.ts'),
     import('../observe/process-metrics.ts'),
     import('../http/listen.ts'),
-    import('./version.ts'),
+    import('../program/build.ts'),
   ]);
   const metrics = createMetrics();
   observeProcess(metrics, programBuild());

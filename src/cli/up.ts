@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
@@ -62,6 +62,7 @@ async function start(options: UpCommandOptions): Promise<void> {
   const { runUp } = await import('../up/cluster.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { followParent, terminationSignal } = await import('../process/parent.ts');
+  const { selfCommand } = await import('../program/self.ts');
   followParent();
   await runUp({
     dir: resolve(options.dir),
@@ -69,8 +70,7 @@ async function start(options: UpCommandOptions): Promise<void> {
     keyFiles: (options.key ?? []).map((file) => resolve(file)),
     nodes,
     workload: options.workload,
-    program: [process.execPath, ...process.execArgv, join(import.meta.dirname, 'main.ts')],
-    deployDirectory: join(import.meta.dirname, '..', '..', 'deploy', 'standalone'),
+    program: selfCommand(),
     logger: createLogger('up'),
     say: note,
     signal: terminationSignal(),

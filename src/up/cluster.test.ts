@@ -19,7 +19,6 @@ test('a second start from the same directory is refused while the first has not 
     nodes: 1,
     workload: 'none',
     program: ['false'],
-    deployDirectory: dir,
     logger: silentLogger,
     say: () => {},
     signal: new AbortController().signal,

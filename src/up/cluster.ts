@@ -35,7 +35,6 @@ export interface UpOptions {
   readonly workload: WorkloadChoice;
   /** The program and its arguments before the words of a command. */
   readonly program: readonly [string, ...string[]];
-  readonly deployDirectory: string;
   readonly logger: Logger;
   /** One line for the person who waits. */
   readonly say: (text: string) => void;
@@ -157,7 +156,6 @@ async function start(
   await untilReady(client, options.signal);
   options.say(`the API answers at ${server}`);
   await seedCluster(client, {
-    deployDirectory: options.deployDirectory,
     trustedKeys: await keyFiles(layout),
     clusterId: randomUUID(),
     lockSlots: 1,

@@ -1,5 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { AnyObject } from '../api/core.ts';
 import { renderCrds } from '../api/crds.ts';
@@ -8,16 +6,18 @@ import { SluiceError } from '../errors/error.ts';
 import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
+import { shippedFiles, shippedText } from '../program/files.ts';
 
-/** The objects of a directory of YAML files, in the order of the file names. */
-export async function readManifests(directory: string): Promise<AnyObject[]> {
-  const files = (await readdir(directory)).filter((name) => /\.ya?ml$/.test(name)).sort();
+/** Where the rights and policies of a cluster of ours are. */
+const manifestFolder = 'deploy/standalone';
+
+/** The objects that the program ships for a cluster of its own, in the order of the file names. */
+export function shippedManifests(): AnyObject[] {
   const objects: AnyObject[] = [];
-  for (const file of files) {
-    for (const document of parseAllDocuments(await readFile(join(directory, file), 'utf8'))) {
+  for (const file of shippedFiles(manifestFolder)) {
+    for (const document of parseAllDocuments(shippedText(file))) {
       const [error] = document.errors;
-      if (error !== undefined)
-        throw new SluiceError('InputInvalid', `${join(directory, file)}: ${error.message}`);
+      if (error !== undefined) throw new SluiceError('InputInvalid', `${file}: ${error.message}`);
       const object = document.toJS() as AnyObject | null;
       if (object !== null) objects.push(object);
     }
@@ -32,7 +32,6 @@ export async function readManifests(directory: string): Promise<AnyObject[]> {
 export async function seedCluster(
   client: KubeClient,
   seed: {
-    readonly deployDirectory: string;
     /** File name → SPKI PEM. */
     readonly trustedKeys: Readonly<Record<string, string>>;
     readonly clusterId: string;
@@ -52,7 +51,7 @@ export async function seedCluster(
       { timeoutMs: 20_000 },
     );
   }
-  for (const object of await readManifests(seed.deployDirectory)) await applyObject(client, object);
+  for (const object of shippedManifests()) await applyObject(client, object);
   const { configNamespace, trustedKeys, clusterVersion } = names(client.platform);
   await applyObject(client, {
     apiVersion: 'v1',

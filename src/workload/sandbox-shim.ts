@@ -1,7 +1,6 @@
 /**
  * The supervisor of one sandboxed container: a process of its own, so that the container and its exit code
- * survive the kubelet. Started as `node sandbox-shim.ts <directory of the container>`; says `ready` on its
- * standard output, or the error. SIGTERM is handed to the container; SIGUSR2 ends everything in it.
+ * survive the kubelet. Started as `sluice sandbox-shim <directory of the container>` (sandbox-start.ts).
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -18,17 +17,21 @@ import { claimUid } from './uid-claim.ts';
 const memoryCheckMs = 200;
 const killRoundsMax = 50;
 
-const directory = process.argv[2] ?? '';
-const launch = JSON.parse(readFileSync(join(directory, 'launch.json'), 'utf8')) as Launch;
-
-try {
-  await supervise();
-} catch (error) {
-  process.stdout.write(`${messageOf(error)}\n`);
-  process.exitCode = 1;
+/**
+ * Runs the container of a directory to its end; says `ready` on standard output, or the error. SIGTERM is handed to
+ * the container; SIGUSR2 ends everything in it. Resolves to the exit code, where the container did not start.
+ */
+export async function superviseContainer(directory: string): Promise<number> {
+  try {
+    const launch = JSON.parse(readFileSync(join(directory, 'launch.json'), 'utf8')) as Launch;
+    return await supervise(directory, launch);
+  } catch (error) {
+    process.stdout.write(`${messageOf(error)}\n`);
+    return 1;
+  }
 }
 
-async function supervise(): Promise<void> {
+async function supervise(directory: string, launch: Launch): Promise<never> {
   const uid = launch.mode === 'root' ? await takeUid() : (process.getuid?.() ?? 0);
   if (launch.mode === 'root') {
     if (launch.owned.length > 0) await runOrThrow('chown', ['-Rh', `${uid}:${uid}`, '--', ...launch.owned]);

@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { SluiceError } from '../errors/error.ts';
+import { selfCommand, shimCommand } from '../program/self.ts';
 
 const readyMs = 60_000;
 const saidBytesMax = 4096;
 
 /** Starts the supervisor of a prepared container and waits until the container runs. Errors: CommandFailed. */
 export async function startShim(directory: string): Promise<void> {
-  const program = fileURLToPath(import.meta.resolve('./sandbox-shim.ts'));
+  const [program, ...before] = selfCommand();
   // The supervisor outlives us: what it has to say later goes to a file.
   const errors = openSync(join(directory, 'shim.log'), 'a', 0o600);
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, directory], {
+  const child = spawn(program, [...before, shimCommand, directory], {
     detached: true,
     stdio: ['ignore', 'pipe', errors],
     env: { PATH: process.env.PATH },

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { shippedText } from '../../program/files.ts';
 import { isRecord, type JsonRecord, type KubeObject } from '../object.ts';
 import { badRequest, unsupportedMediaType } from '../status.ts';
 
@@ -24,8 +23,7 @@ let table: { messages: Messages; byNumber: Map<string, Map<number, Field>> } | u
 
 function loadTable() {
   if (table === undefined) {
-    const text = readFileSync(join(import.meta.dirname, 'messages.json'), 'utf8');
-    const messages = JSON.parse(text) as Messages;
+    const messages = JSON.parse(shippedText('src/apiserver/protobuf/messages.json')) as Messages;
     const byNumber = new Map(
       Object.entries(messages.messages).map(([name, fields]) => [
         name,

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { shippedText } from '../../program/files.ts';
 import type { JsonObject } from '../schema/json.ts';
 
 interface Source {
@@ -13,7 +12,7 @@ let loaded: Source | undefined;
 
 /** The public OpenAPI definitions of the built-in kinds (kubernetes.json, made by generate.ts); read once. */
 function source(): Source {
-  loaded ??= JSON.parse(readFileSync(join(import.meta.dirname, 'kubernetes.json'), 'utf8')) as Source;
+  loaded ??= JSON.parse(shippedText('src/apiserver/schemas/kubernetes.json')) as Source;
   return loaded;
 }
 
