@@ -311,6 +311,7 @@ export function runnerSuite(probe: (dir: string) => Promise<RunnerProbe>): void 
     );
     assert.equal(container.state.exitCode, 137);
     assert.equal(container.state.oomKilled, true);
+    assert.ok(!existsSync('oom'), 'a runner leaves nothing in the working directory');
   });
 
   test('a log is limited', async () => {

@@ -89,7 +89,8 @@ export async function openPodman(directory: string, flags: PodmanFlags): Promise
     ...flags.global,
   ];
   const runPodman = (args: readonly string[], options: PodmanRunOptions = {}) =>
-    run('podman', [...global, ...args], { env, outputBytesMax, ...options });
+    // conmon leaves a file `oom` where it was started, when the kernel ends a container for its memory.
+    run('podman', [...global, ...args], { cwd: dir, env, outputBytesMax, ...options });
   return {
     dir,
     runtimeDir,
