@@ -12,8 +12,8 @@ import { needs } from './tier.ts';
 
 const { machineConfigNamespace } = names('standalone');
 
-/** Older ones ask for OpenAPI v2, which the embedded API does not serve. */
-const minorMin = 29;
+/** The oldest that is held to work. */
+const minorMin = 27;
 
 /** The kubectl of the path, and one of each minor version that lies beside it. */
 function programs(): string[] {

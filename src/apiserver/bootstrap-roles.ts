@@ -130,7 +130,15 @@ export const bootstrapRoles: readonly KubeObject[] = [
   ]),
   binding('system:public-info-viewer', ['system:authenticated', 'system:unauthenticated']),
   role('system:service-account-issuer-discovery', [
-    { nonResourceURLs: ['/.well-known/openid-configuration', '/openid/v1/jwks'], verbs: ['get'] },
+    {
+      nonResourceURLs: [
+        '/.well-known/openid-configuration',
+        '/.well-known/openid-configuration/',
+        '/openid/v1/jwks',
+        '/openid/v1/jwks/',
+      ],
+      verbs: ['get'],
+    },
   ]),
   binding('system:service-account-issuer-discovery', ['system:serviceaccounts']),
   role('system:auth-delegator', [

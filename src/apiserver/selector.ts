@@ -1,3 +1,5 @@
+import { type LabelRequirement, meets } from '../api/selector.ts';
+import { parseLabelSelector, selectorCharactersMax } from './label-selector.ts';
 import { type KubeObject, record } from './object.ts';
 import { badRequest } from './status.ts';
 
@@ -9,13 +11,6 @@ export interface Selector {
 }
 
 export const everything: Selector = { mayMatch: () => true, matches: () => true };
-
-/** Longest selector that is read. */
-const selectorCharactersMax = 8 * 1024;
-
-type Requirement =
-  | { readonly key: string; readonly operator: 'in' | 'notIn'; readonly values: ReadonlySet<string> }
-  | { readonly key: string; readonly operator: 'exists' | 'absent' };
 
 /** Both selectors of a request. @throws 400 where one cannot be read, or names a field that cannot be selected */
 export function parseSelector(
@@ -30,84 +25,21 @@ export function parseSelector(
   return {
     mayMatch: (json) => needles.every((needle) => json.includes(needle)),
     matches: (object) =>
-      labels.every((requirement) => holds(requirement, object.metadata.labels?.[requirement.key])) &&
+      labels.every((requirement) => meets(requirement, object.metadata.labels ?? {})) &&
       fields.every((field) => (fieldValue(object, field.key) === field.value) === field.equal),
   };
 }
 
-function holds(requirement: Requirement, value: string | undefined): boolean {
-  switch (requirement.operator) {
-    case 'exists':
-      return value !== undefined;
-    case 'absent':
-      return value === undefined;
-    case 'in':
-      return value !== undefined && requirement.values.has(value);
-    case 'notIn':
-      return value === undefined || !requirement.values.has(value);
-  }
-}
-
 // What JSON.stringify writes for a member is in the text of every object that has it.
-function labelNeedle(requirement: Requirement): string[] {
-  const key = JSON.stringify(requirement.key);
-  if (requirement.operator === 'exists') return [`${key}:`];
-  if (requirement.operator !== 'in') return [];
-  const [only] = requirement.values;
-  return requirement.values.size === 1 ? [`${key}:${JSON.stringify(only)}`] : [`${key}:`];
+function labelNeedle({ key, operator, values = [] }: LabelRequirement): string[] {
+  if (operator === 'NotIn' || operator === 'DoesNotExist') return [];
+  const member = `${JSON.stringify(key)}:`;
+  return operator === 'In' && values.length === 1 ? [member + JSON.stringify(values[0])] : [member];
 }
 
 function fieldNeedle(field: FieldRequirement): string[] {
   if (!field.equal || field.value === '' || field.value === 'false' || field.value === 'true') return [];
   return [JSON.stringify(field.value).slice(1, -1)];
-}
-
-/** The label selector grammar of apimachinery: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. */
-export function parseLabelSelector(text: string): Requirement[] {
-  if (text.length > selectorCharactersMax) throw badRequest('the label selector is too long');
-  const requirements: Requirement[] = [];
-  for (const part of splitOutsideBrackets(text)) requirements.push(parseRequirement(part, text));
-  return requirements;
-}
-
-const label = '[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?';
-const setRequirement = new RegExp(String.raw`^(${label})\s+(in|notin)\s*\(([^()]*)\)$`);
-const equalityRequirement = new RegExp(String.raw`^(${label})\s*(==|=|!=)\s*([A-Za-z0-9._-]*)$`);
-const presenceRequirement = new RegExp(String.raw`^(!?)\s*(${label})$`);
-
-function parseRequirement(part: string, whole: string): Requirement {
-  const set = setRequirement.exec(part);
-  if (set !== null) {
-    const values = new Set((set[3] ?? '').split(',').map((value) => value.trim()));
-    return { key: set[1] ?? '', operator: set[2] === 'in' ? 'in' : 'notIn', values };
-  }
-  const equality = equalityRequirement.exec(part);
-  if (equality !== null) {
-    const operator = equality[2] === '!=' ? 'notIn' : 'in';
-    return { key: equality[1] ?? '', operator, values: new Set([equality[3] ?? '']) };
-  }
-  const presence = presenceRequirement.exec(part);
-  if (presence !== null) {
-    return { key: presence[2] ?? '', operator: presence[1] === '!' ? 'absent' : 'exists' };
-  }
-  throw badRequest(`unable to parse requirement: ${JSON.stringify(part)} in ${JSON.stringify(whole)}`);
-}
-
-function splitOutsideBrackets(text: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '(') depth += 1;
-    if (character === ')') depth -= 1;
-    if (character === ',' && depth === 0) {
-      parts.push(text.slice(start, at).trim());
-      start = at + 1;
-    }
-  }
-  parts.push(text.slice(start).trim());
-  return parts.filter((part) => part !== '');
 }
 
 interface FieldRequirement {
@@ -125,7 +57,7 @@ function parseFieldSelector(text: string, selectable: readonly string[]): FieldR
     .filter((part) => part !== '')
     .map((part) => {
       const match = /^([^=!]+)(==|=|!=)(.*)$/s.exec(part);
-      if (match === null) throw badRequest(`invalid field selector: ${part}`);
+      if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
       const [, key = '', operator, value = ''] = match;
       if (!alwaysSelectable.includes(key) && !selectable.includes(key)) {
         throw badRequest(

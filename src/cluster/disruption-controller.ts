@@ -1,9 +1,9 @@
+import { selects } from '../api/selector.ts';
 import { keyOf, parseKey } from '../kube/cache.ts';
 import { type Requeue, runController, watchOf } from '../kube/controller.ts';
 import type { ControllerContext } from './context.ts';
 import { decideBudget } from './disruption.ts';
 import { sameJson } from './owned-pods.ts';
-import { selects } from './selector.ts';
 
 /**
  * Keeps the status of PodDisruptionBudgets, by which the API lets Pods be evicted or not. It is written over the

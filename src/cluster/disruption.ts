@@ -1,8 +1,8 @@
 import type { Deployment, Pod, PodDisruptionBudget } from '../api/core.ts';
+import { selects } from '../api/selector.ts';
 import { setCondition } from '../kube/conditions.ts';
 import { controllerOf, isReady, isTerminal } from './pod-facts.ts';
 import { scaled } from './quantity.ts';
-import { selects } from './selector.ts';
 
 export type BudgetStatus = NonNullable<PodDisruptionBudget['status']>;
 

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, LabelSelector, OwnerReference, Pod } from '../api/core.ts';
 import { apiVersionOf, type KindRef } from '../api/kinds.ts';
+import { selects } from '../api/selector.ts';
 import type { PodTemplate } from '../api/workloads.ts';
 import { isConflict } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { apiWords, type ControllerContext, ignoreNotFound, isNamespaceEnding } from './context.ts';
 import { controllerOf, isControlledBy, isTerminal, podName } from './pod-facts.ts';
-import { selects } from './selector.ts';
 
 /** An object that makes Pods, and how it knows them. */
 export interface PodOwner {

@@ -1,4 +1,5 @@
 import type { Node, Pod, Taint, Toleration } from '../api/core.ts';
+import { meets } from '../api/selector.ts';
 import { controllerOf, isTerminal } from './pod-facts.ts';
 import { parseQuantity } from './quantity.ts';
 
@@ -84,33 +85,9 @@ function matchesNode(pod: Pod, node: Node): boolean {
   if (required === undefined) return true;
   return (required.nodeSelectorTerms ?? []).some(
     (term) =>
-      (term.matchExpressions ?? []).every((one) => expressionHolds(one, labels[one.key])) &&
-      (term.matchFields ?? []).every((one) =>
-        expressionHolds(one, one.key === 'metadata.name' ? node.metadata.name : undefined),
-      ),
+      (term.matchExpressions ?? []).every((one) => meets(one, labels)) &&
+      (term.matchFields ?? []).every((one) => meets(one, { 'metadata.name': node.metadata.name })),
   );
-}
-
-function expressionHolds(
-  { operator, values = [] }: { operator: string; values?: string[] },
-  value: string | undefined,
-): boolean {
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return value !== undefined && Number(value) > Number(values[0]);
-    case 'Lt':
-      return value !== undefined && Number(value) < Number(values[0]);
-    default:
-      return false;
-  }
 }
 
 function lacking(pod: Pod, node: Node, there: readonly Pod[]): string[] {

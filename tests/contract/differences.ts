@@ -21,6 +21,9 @@ interface Difference<T = Answer> {
 }
 
 const notServed = ({ status }: Answer) => assert.equal(status, 404);
+const strategyType = (document: Loose): Loose =>
+  document.components.schemas['io.k8s.api.apps.v1.DeploymentStrategy'].properties.type;
+
 const accepted = ({ status, body }: Answer) => assert.equal(status, 201, JSON.stringify(body));
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const admission = '/apis/admissionregistration.k8s.io/v1';
@@ -71,10 +74,40 @@ const differences: readonly Difference[] = [
   },
   {
     name: 'OpenAPI v2',
-    row: '`/openapi/v2` is not served, which kubectl before 1.29 asks for.',
+    row: '`/openapi/v2` describes nothing: schemas are served as OpenAPI v3.',
     ask: (env) => env.request('GET', '/openapi/v2'),
-    real: ({ status, body }) => assert.deepEqual([status, body.swagger], [200, '2.0']),
-    embedded: notServed,
+    real: ({ body }) => assert.ok('/api/v1/pods' in body.paths),
+    embedded: ({ status, body }) => assert.deepEqual([status, body.swagger, body.paths], [200, '2.0', {}]),
+  },
+  {
+    name: 'the values of an enumeration in OpenAPI v3',
+    row: 'The values of enumerations of built-in kinds are not in OpenAPI, so `kubectl explain` does not list them; others are refused all the same.',
+    ask: (env) => env.request('GET', '/openapi/v3/apis/apps/v1'),
+    real: ({ body }) => assert.deepEqual(strategyType(body).enum, ['Recreate', 'RollingUpdate']),
+    embedded: ({ body }) =>
+      assert.deepEqual([strategyType(body).type, strategyType(body).enum], ['string', undefined]),
+  },
+  {
+    name: 'an operation of a JSON patch that fails',
+    row: 'Which operation of a JSON patch failed, and why, is told; a real API server says no more than that one did.',
+    async ask(env) {
+      await created(env, configMaps(env), configMap(env, 'failing', { a: 'b' }));
+      return await env.request('PATCH', `${configMaps(env)}/failing`, {
+        body: [{ op: 'remove', path: '/data/none' }],
+        headers: { 'content-type': 'application/json-patch+json' },
+      });
+    },
+    real(answer) {
+      assertFailure(answer, 422, 'Invalid');
+      assert.equal(answer.body.message, 'the server rejected our request due to an error in our request');
+    },
+    embedded: (answer) =>
+      assertFailure(
+        answer,
+        422,
+        'Invalid',
+        /^the server rejected our request due to an error in our request: remove \/data\/none: /,
+      ),
   },
   {
     name: 'exec into a Pod',

@@ -56,6 +56,107 @@ export const listCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'label selectors: more and less, and empty values',
+    async run(env) {
+      for (const [name, size] of [
+        ['none', undefined],
+        ['empty', ''],
+        ['two', '2'],
+        ['ten', '10'],
+        ['word', 'x'],
+      ] as const) {
+        const labels = { case: 'sizes', ...(size === undefined ? {} : { size }) };
+        await created(env, configMaps(env), { metadata: { name, labels } });
+      }
+      assert.deepEqual(await selected(env, 'case=sizes,size>2'), ['ten']);
+      assert.deepEqual(await selected(env, 'size<10 , case = sizes'), ['two']);
+      assert.deepEqual(await selected(env, 'case=sizes,size='), ['empty']);
+      assert.deepEqual(await selected(env, 'case=sizes,size in (,x)'), ['empty', 'word']);
+      assert.deepEqual(await selected(env, 'case=sizes,size in (2,)'), ['empty', 'two']);
+      assert.deepEqual(await selected(env, 'case=sizes,size in ()'), ['empty']);
+      assert.deepEqual(await selected(env, 'case=sizes,size notin (2,x,10)'), ['empty', 'none']);
+    },
+  },
+  {
+    name: 'a label selector that cannot be read is refused, in words that say where',
+    async run(env) {
+      const grammar = 'regex used for validation is';
+      for (const [text, message] of [
+        ['a===b', "unable to parse requirement: found '=', expected: identifier"],
+        ['a in b', "unable to parse requirement: found 'b' expected: '('"],
+        ['a in (b', "unable to parse requirement: found '', expected: ',' or ')'"],
+        ['a in (b c)', "unable to parse requirement: found 'c', expected: ',' or ')'"],
+        ['a foo (b)', "unable to parse requirement: found 'foo', expected: in, notin, =, ==, !=, gt, lt"],
+        ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
+        [',a', "found ',', expected: !, identifier, or 'end of string'"],
+        ['a,', "found '', expected: identifier after ','"],
+        ['a,,b', "found ',', expected: identifier after ','"],
+        ['a=b=c', "found '=', expected: ',' or 'end of string'"],
+        ['!a=b', "found '=', expected: ',' or 'end of string'"],
+        ['!', "unable to parse requirement: found '', expected: identifier"],
+        ['-a=b', `unable to parse requirement: <nil>: Invalid value: "-a": name part must consist`],
+        ['a=-b', `unable to parse requirement: values[0][a]: Invalid value: "-b": a valid label must be`],
+        ['a>x', `unable to parse requirement: values[0]: Invalid value: "x": for 'Gt', 'Lt' operators`],
+      ] as const) {
+        const answer = await env.request('GET', configMaps(env), { query: { labelSelector: text } });
+        assertFailure(answer, 400, 'BadRequest');
+        const said: string = answer.body.message;
+        assert.ok(
+          said === message || (said.startsWith(message) && /regex|operators/.test(said)),
+          `${text}: ${said}`,
+        );
+        assert.ok(!said.includes('must consist') || said.includes(grammar), said);
+      }
+    },
+  },
+  {
+    name: 'options of a list and a watch that do not go together are invalid',
+    async run(env) {
+      const path = configMaps(env);
+      for (const [query, messages] of [
+        [
+          { resourceVersionMatch: 'Exact' },
+          ['Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided'],
+        ],
+        [
+          { resourceVersionMatch: 'Bogus', resourceVersion: '1' },
+          ['Unsupported value: "Bogus": supported values: "Exact", "NotOlderThan", ""'],
+        ],
+        [
+          { resourceVersionMatch: 'Exact', resourceVersion: '0' },
+          ['Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'],
+        ],
+        [{ sendInitialEvents: true }, ['Forbidden: sendInitialEvents is forbidden for list']],
+        [
+          { watch: true, sendInitialEvents: true },
+          ['Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'],
+        ],
+        [
+          { watch: true, resourceVersionMatch: 'Exact', resourceVersion: '1' },
+          [
+            'Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+            'Unsupported value: "Exact": supported values: "NotOlderThan"',
+          ],
+        ],
+      ] as const) {
+        const answer = await env.request('GET', path, { query });
+        assertFailure(answer, 422, 'Invalid', /^ListOptions\.meta\.k8s\.io "" is invalid: /);
+        assert.deepEqual(
+          answer.body.details.causes.map(({ message }: Loose) => message),
+          messages,
+        );
+      }
+      for (const [query, message] of [
+        [{ resourceVersion: 'abc' }, /^invalid resource version: resourceVersion: Invalid value: "abc"/],
+        [{ continue: 'abc' }, /^invalid continue token: continue key is not valid/],
+        [{ limit: 'abc' }, /parsing "abc": invalid syntax/],
+        [{ fieldSelector: 'abc' }, /^invalid selector: 'abc'; can't understand 'abc'$/],
+      ] as const) {
+        assertFailure(await env.request('GET', path, { query }), 400, 'BadRequest', message);
+      }
+    },
+  },
+  {
     name: 'a label selector that cannot be read is refused',
     async run(env) {
       const answer = await env.request('GET', configMaps(env), { query: { labelSelector: 'a in (' } });

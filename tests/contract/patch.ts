@@ -179,4 +179,63 @@ export const patchCases: readonly ContractCase[] = [
       assertFailure(answer, 404, 'NotFound');
     },
   },
+  {
+    name: 'a patch whose outcome is no object of the kind is Invalid, of the field patch',
+    async run(env) {
+      await created(env, configMaps(env), configMap(env, 'whole', { a: 'b' }));
+      const json = { 'content-type': 'application/json-patch+json' };
+      const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+      for (const [body, headers] of [
+        [{ data: { a: 1 } }, merge],
+        [{ data: { a: 1 } }, strategic],
+        [[{ op: 'replace', path: '/data/a', value: 1 }], json],
+        [{ kind: 'Pod' }, merge],
+        [{ apiVersion: 'v2' }, merge],
+      ] as const) {
+        const answer = await env.request('PATCH', `${configMaps(env)}/whole`, { body, headers });
+        assertFailure(answer, 422, 'Invalid', /^ "" is invalid: patch: Invalid value: /);
+        assert.equal(answer.body.details.causes[0].field, 'patch');
+      }
+    },
+  },
+  {
+    name: 'a patch cannot change who an object is',
+    async run(env) {
+      await created(env, configMaps(env), configMap(env, 'same', { a: 'b' }));
+      const patch = (metadata: object | null) =>
+        env.request('PATCH', `${configMaps(env)}/same`, { body: { metadata }, headers: merge });
+      const immutable = async (metadata: object, field: string) => {
+        const answer = await patch(metadata);
+        assertFailure(answer, 422, 'Invalid', /field is immutable/);
+        assert.equal(answer.body.details.causes[0].field, field);
+      };
+      await immutable({ uid: 'other' }, 'metadata.uid');
+      await immutable({ deletionTimestamp: '2020-01-01T00:00:00Z' }, 'metadata.deletionTimestamp');
+      const message = 'the name of the object (same based on URL) was undeterminable: name must be provided';
+      for (const metadata of [null, { name: null }]) {
+        const answer = await patch(metadata);
+        assertFailure(answer, 400, 'BadRequest');
+        assert.equal(answer.body.message, message);
+      }
+      assertFailure(await patch({ name: 'else' }), 400, 'BadRequest', /does not match the name on the URL/);
+      const ignored = await patch({
+        creationTimestamp: '2020-01-01T00:00:00Z',
+        generation: 7,
+        selfLink: '/x',
+      });
+      assert.equal(ignored.status, 200);
+      assert.equal(ignored.body.metadata.generation, undefined);
+    },
+  },
+  {
+    name: 'an update without a name is refused, and one of another uid is a Conflict',
+    async run(env) {
+      const object = await created(env, configMaps(env), configMap(env, 'named'));
+      const put = (metadata: object) =>
+        env.request('PUT', `${configMaps(env)}/named`, { body: { ...object, metadata } });
+      assertFailure(await put({}), 400, 'BadRequest', /undeterminable: name must be provided/);
+      const other = await put({ ...object.metadata, uid: 'other' });
+      assertFailure(other, 409, 'Conflict', /Precondition failed: UID in precondition: other/);
+    },
+  },
 ];

@@ -48,10 +48,16 @@ function certificateUser(socket: TLSSocket): UserInfo | undefined {
 
 function readCertificate(socket: TLSSocket): UserInfo | undefined {
   if (socket.authorized !== true) return undefined;
-  const subject = socket.getPeerCertificate().subject as { CN?: string; O?: string | string[] } | undefined;
+  const certificate = socket.getPeerCertificate();
+  const subject = certificate.subject as { CN?: string; O?: string | string[] } | undefined;
   if (!subject?.CN) return undefined;
   const groups = subject.O === undefined ? [] : [subject.O].flat();
-  return withAuthenticated({ username: subject.CN, groups });
+  const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
+  return withAuthenticated({
+    username: subject.CN,
+    groups,
+    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
+  });
 }
 
 function withAuthenticated(user: UserInfo): UserInfo {

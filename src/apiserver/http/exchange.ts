@@ -5,7 +5,7 @@ import type { ListQuery } from '../rest/read.ts';
 import type { Served } from '../served.ts';
 import { badRequest, notFound, pathNotFound } from '../status.ts';
 import { metadataOf, tableOf } from '../table/table.ts';
-import { number, type ResourceRequest, text } from './request.ts';
+import { flag, number, type ResourceRequest, text } from './request.ts';
 import { type Accepted, negotiate, sendJson } from './respond.ts';
 
 /** One request for a resource and all that is known about it. */
@@ -96,6 +96,7 @@ export function listQuery(info: ResourceRequest): ListQuery {
     continue: text(query, 'continue'),
     resourceVersion: text(query, 'resourceVersion'),
     resourceVersionMatch: text(query, 'resourceVersionMatch'),
+    sendInitialEvents: query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined,
   };
 }
 

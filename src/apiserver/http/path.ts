@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { aggregatedDiscovery, coreVersions, groupDocument, groupList, resourceList } from '../discovery.ts';
 import { openApiAt } from '../openapi-scope.ts';
+import { emptyOpenApiV2 } from '../openapi-v2.ts';
 import type { Engine } from '../rest/engine.ts';
 import { methodNotAllowed, pathNotFound } from '../status.ts';
 import { versionInfo } from '../version.ts';
@@ -43,6 +44,12 @@ export function servePath(
       described.json,
       described.hash === '' ? {} : { headers: { etag: `"${described.hash}"` } },
     );
+    return;
+  }
+  if (path === '/openapi/v2') {
+    const { type, body } = emptyOpenApiV2(request.headers.accept);
+    response.writeHead(200, { 'content-type': type, vary: 'Accept' });
+    response.end(body);
     return;
   }
   const document = path === '/version' ? versionInfo : discoveryOf(engine, request, response, path);

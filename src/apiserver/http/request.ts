@@ -110,7 +110,8 @@ export function flag(query: URLSearchParams, name: string): boolean {
 export function number(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null || value === '') return undefined;
-  if (!/^-?\d{1,15}$/.test(value)) throw badRequest(`the parameter ${name} is no number: ${value}`);
+  if (!/^-?\d{1,15}$/.test(value))
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
   return Number(value);
 }
 

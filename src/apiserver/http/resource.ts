@@ -115,7 +115,7 @@ async function patch(engine: Engine, exchange: Exchange): Promise<void> {
   sendResult(
     engine,
     exchange,
-    await updateObject(engine, served, namespace, name, subresource, change, context),
+    await updateObject(engine, served, namespace, name, subresource, change, { ...context, isPatch: true }),
   );
 }
 

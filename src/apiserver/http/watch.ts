@@ -3,7 +3,7 @@ import type { KubeObject } from '../object.ts';
 import type { Engine } from '../rest/engine.ts';
 import { type WatchEvent, watchObjects } from '../rest/watch.ts';
 import { metadataOf, tableOf } from '../table/table.ts';
-import { type Exchange, includeObject } from './exchange.ts';
+import { type Exchange, includeObject, listQuery } from './exchange.ts';
 import { flag, number, text } from './request.ts';
 import { statusOf } from './respond.ts';
 
@@ -35,12 +35,9 @@ export function serveWatch(engine: Engine, exchange: Exchange): void {
       served,
       info.namespace,
       {
-        labelSelector: text(query, 'labelSelector'),
+        ...listQuery(info),
         fieldSelector: text(query, 'fieldSelector') ?? only,
-        resourceVersion: text(query, 'resourceVersion'),
-        resourceVersionMatch: text(query, 'resourceVersionMatch'),
         allowWatchBookmarks: flag(query, 'allowWatchBookmarks'),
-        sendInitialEvents: query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined,
       },
       (events) => {
         if (!open) open = begin(response);

@@ -1,4 +1,5 @@
-import { matchesLabelSelector } from '../rest/label-selector.ts';
+import type { LabelSelector } from '../../api/core.ts';
+import { selects } from '../../api/selector.ts';
 import { isObject, type JsonObject, type JsonValue, stringAt, valueAt } from '../schema/json.ts';
 import { Evaluation, type Failure } from './evaluation.ts';
 import { compilePolicy, type PolicyExpressions } from './expressions.ts';
@@ -182,7 +183,7 @@ class Review {
     const name = stringAt(reference, 'name') ?? '';
     const found = (this.#source.params(apiVersion, kindName, namespace) ?? []).filter((object) =>
       name === ''
-        ? matchesLabelSelector(reference.selector ?? {}, labelsOf(object) as Record<string, string>)
+        ? selects((reference.selector ?? {}) as LabelSelector, labelsOf(object) as Record<string, string>)
         : nameOf(object) === name,
     );
     if (found.length === 0 && reference.parameterNotFoundAction === 'Deny') {

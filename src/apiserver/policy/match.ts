@@ -1,4 +1,5 @@
-import { matchesLabelSelector } from '../rest/label-selector.ts';
+import type { LabelSelector } from '../../api/core.ts';
+import { selects } from '../../api/selector.ts';
 import { isObject, type JsonObject, type JsonValue, stringAt, valueAt } from '../schema/json.ts';
 import type { AdmissionRequest } from './request.ts';
 
@@ -41,13 +42,14 @@ function selectsNamespace(
   const isNamespace = request.group === '' && request.resource === 'namespaces';
   if (isAll(selector) || ((request.namespace ?? '') === '' && !isNamespace)) return true;
   const own = isNamespace && request.operation !== 'DELETE' ? labelsOf(request.object) : namespaceLabels();
-  return matchesLabelSelector(selector, own as Record<string, string>);
+  return selects(selector as LabelSelector, own as Record<string, string>);
 }
 
 function selectsObject(selector: JsonValue | undefined, { object, oldObject }: AdmissionRequest): boolean {
   if (isAll(selector)) return true;
   return [object, oldObject].some(
-    (either) => either !== null && matchesLabelSelector(selector, labelsOf(either) as Record<string, string>),
+    (either) =>
+      either !== null && selects(selector as LabelSelector, labelsOf(either) as Record<string, string>),
   );
 }
 

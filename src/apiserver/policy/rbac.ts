@@ -1,4 +1,4 @@
-import { matchesLabelSelector } from '../rest/label-selector.ts';
+import { selects } from '../../api/selector.ts';
 import { isObject, type JsonObject, type JsonValue, stringAt, valueAt } from '../schema/json.ts';
 
 /** Who asks. */
@@ -178,7 +178,7 @@ function roleRules(
   return [...clusterRoles.values()].flatMap((other) => {
     const labels = valueAt(other, 'metadata', 'labels');
     const known = (isObject(labels) ? labels : {}) as Record<string, string>;
-    const isSelected = selectors.some((selector) => matchesLabelSelector(selector, known));
+    const isSelected = selectors.some((selector) => selects(selector, known));
     return isSelected ? roleRules(other, clusterRoles, visited) : [];
   });
 }

@@ -47,6 +47,8 @@ export interface WriteContext {
   readonly warnings: string[];
   /** Paths of members that stood twice in the body; filled in when it is read. */
   readonly duplicates?: string[];
+  /** Whether the object is what a patch made of the one that stands; what cannot be read is told of the patch then. */
+  readonly isPatch?: boolean;
   /** How admission sees the object, where a subresource has a kind of its own. */
   readonly view?: AdmissionView;
 }

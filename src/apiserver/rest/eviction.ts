@@ -1,3 +1,5 @@
+import type { LabelSelector } from '../../api/core.ts';
+import { selects } from '../../api/selector.ts';
 import { rfc3339 } from '../../observe/clock.ts';
 import { equalJson, type KubeObject, list, record } from '../object.ts';
 import {
@@ -11,7 +13,6 @@ import {
 } from '../status.ts';
 import { checkPreconditions, type DeleteOptions, deleteObject } from './delete.ts';
 import { type Current, currentForWrite, type Engine, type WriteContext } from './engine.ts';
-import { matchesLabelSelector } from './label-selector.ts';
 import { readObjects } from './read.ts';
 import { storeUpdate } from './write.ts';
 
@@ -72,7 +73,9 @@ function budgetOf(engine: Engine, namespace: string, pod: KubeObject): Current |
   const found = names
     .map((name) => currentForWrite(engine, served, namespace, name))
     .filter((budget) => budget !== undefined)
-    .filter(({ object }) => matchesLabelSelector(record(object.spec).selector, pod.metadata.labels ?? {}));
+    .filter(({ object }) =>
+      selects(record(object.spec).selector as LabelSelector, pod.metadata.labels ?? {}),
+    );
   if (found.length > 1) {
     throw internal(
       'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',

@@ -4,6 +4,7 @@ import { keyOf, prefixOf, type Served } from '../served.ts';
 import { badRequest, expired, notFound, StatusError } from '../status.ts';
 import { type KeyRange, type ListedRow, prefixRange } from '../store/revisions.ts';
 import { type Engine, parseStored, servedJson } from './engine.ts';
+import { checkListOptions } from './list-options.ts';
 
 /** Rows that are read at once where a selector decides which of them count. */
 const scanRows = 1_000;
@@ -15,6 +16,7 @@ export interface ListQuery {
   readonly continue?: string | undefined;
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: string | undefined;
+  readonly sendInitialEvents?: boolean | undefined;
 }
 
 export interface ListPage {
@@ -55,6 +57,7 @@ export function readObjects(engine: Engine, served: Served, namespace: string): 
  * @throws 400 (selector, limit), 410 (that revision is compacted), 504 (it lies in the future)
  */
 export function listObjects(engine: Engine, served: Served, namespace: string, query: ListQuery): ListPage {
+  checkListOptions(query);
   const selector = parseSelector(query.labelSelector, query.fieldSelector, served.selectableFields);
   const prefix = prefixOf(served, namespace);
   const { revision, after, remaining } = startOf(engine, prefix, query);
@@ -146,19 +149,8 @@ function startOf(engine: Engine, prefix: string, query: ListQuery): Start {
     }
     return decodeContinue(engine, query.continue, prefix);
   }
-  const asked = parseResourceVersion(query.resourceVersion);
+  const asked = parseResourceVersion(query.resourceVersion, 'invalid resource version: ');
   const match = query.resourceVersionMatch;
-  if (match !== undefined && match !== '') {
-    if (query.resourceVersion === undefined || query.resourceVersion === '') {
-      throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided');
-    }
-    if (match !== 'Exact' && match !== 'NotOlderThan') {
-      throw badRequest(`resourceVersionMatch: Unsupported value: ${JSON.stringify(match)}`);
-    }
-    if (match === 'Exact' && asked === 0) {
-      throw badRequest('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"');
-    }
-  }
   if (asked > engine.store.revision) throw tooLargeVersion(asked, engine.store.revision);
   const exact = match === 'Exact' || (asked > 0 && match === undefined && (query.limit ?? 0) > 0);
   if (!exact) return { revision: engine.store.revision };
@@ -169,11 +161,12 @@ function startOf(engine: Engine, prefix: string, query: ListQuery): Start {
 }
 
 /** A resource version as a number; 0 where none is given. @throws 400 */
-export function parseResourceVersion(text: string | undefined): number {
+export function parseResourceVersion(text: string | undefined, what = ''): number {
   if (text === undefined || text === '') return 0;
   const value = Number(text);
   if (!/^\d{1,15}$/.test(text) || !Number.isSafeInteger(value)) {
-    throw badRequest(`Invalid value: ${JSON.stringify(text)}: resourceVersion must be a number`);
+    const why = `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
+    throw badRequest(`${what}resourceVersion: Invalid value: ${JSON.stringify(text)}: ${why}`);
   }
   return value;
 }
@@ -197,14 +190,17 @@ function decodeContinue(engine: Engine, token: string, prefix: string): Start {
   try {
     parsed = record(JSON.parse(Buffer.from(token, 'base64url').toString('utf8')));
   } catch {
-    throw badRequest('continue key is not valid: illegal base64 or JSON');
+    throw badRequest('invalid continue token: continue key is not valid: it is no JSON in base64');
   }
   const { v, rv, start, n } = parsed;
   if (v !== 'meta.k8s.io/v1' || !Number.isSafeInteger(rv) || typeof start !== 'string' || start === '') {
-    throw badRequest('continue key is not valid: incorrect encoded version or start key');
+    throw badRequest(
+      'invalid continue token: continue key is not valid: incorrect encoded version or start key',
+    );
   }
   const revision = rv as number;
-  if (revision > engine.store.revision) throw badRequest('continue key is not valid: it lies in the future');
+  if (revision > engine.store.revision)
+    throw badRequest('invalid continue token: continue key is not valid: it lies in the future');
   if (revision < engine.store.compacted) {
     throw expired(
       'The provided continue parameter is too old to display a consistent list result. ' +

@@ -1,20 +1,15 @@
 import type { KubeObject } from '../object.ts';
 import { everything, parseSelector, type Selector } from '../selector.ts';
 import type { Served } from '../served.ts';
-import { badRequest, StatusError } from '../status.ts';
 import type { Change } from '../store/revisions.ts';
 import { type Engine, parseStored, servedJson } from './engine.ts';
-import { listObjects, parseResourceVersion, rangeOf, tooLargeVersion } from './read.ts';
+import { checkWatchOptions } from './list-options.ts';
+import { type ListQuery, listObjects, parseResourceVersion, rangeOf, tooLargeVersion } from './read.ts';
 
 export type WatchType = 'ADDED' | 'BOOKMARK' | 'DELETED' | 'ERROR' | 'MODIFIED';
 
-export interface WatchQuery {
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-  readonly resourceVersionMatch?: string | undefined;
+export interface WatchQuery extends ListQuery {
   readonly allowWatchBookmarks?: boolean | undefined;
-  readonly sendInitialEvents?: boolean | undefined;
 }
 
 /** One event; `json` is the text of its object. */
@@ -38,10 +33,10 @@ export function watchObjects(
   query: WatchQuery,
   send: (events: readonly WatchEvent[]) => void,
 ): () => void {
+  checkWatchOptions(query);
   const selector = parseSelector(query.labelSelector, query.fieldSelector, served.selectableFields);
   const asked = parseResourceVersion(query.resourceVersion);
   if (asked > engine.store.revision) throw tooLargeVersion(asked, engine.store.revision);
-  checkInitialEvents(query);
   const initial = query.sendInitialEvents ?? asked === 0;
   const from = initial || asked === 0 ? engine.store.revision : asked;
   if (initial) sendInitial(engine, served, namespace, query, send);
@@ -54,17 +49,6 @@ export function watchObjects(
       if (query.allowWatchBookmarks === true) send([bookmark(served, revision)]);
     },
   });
-}
-
-function checkInitialEvents(query: WatchQuery): void {
-  if (query.sendInitialEvents === undefined) {
-    if (query.resourceVersionMatch) throw badRequest('resourceVersionMatch is forbidden for watch');
-    return;
-  }
-  if (query.resourceVersionMatch !== 'NotOlderThan') {
-    const message = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan';
-    throw new StatusError(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${message}`, {});
-  }
 }
 
 function sendInitial(

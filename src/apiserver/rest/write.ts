@@ -15,6 +15,7 @@ import {
   checkVersion,
   ignoredMetadata,
   keepMetadata,
+  unreadableObject,
 } from './identity.ts';
 import { generateName, namespaceForCreate } from './names.ts';
 import { prepareCreate, prepareUpdate } from './strategy.ts';
@@ -83,10 +84,10 @@ export async function updateObject(
   if (current === undefined) throw notFound(served, name);
   const old = current.object;
   const object = change(structuredClone(old));
-  checkKind(served, object);
+  checkKind(served, object, context.isPatch);
   checkNamespace(served, namespace, object);
   checkName(name, object);
-  checkVersion(served, name, old, object);
+  checkVersion(served, name, old, object, context.isPatch);
   keepMetadata(old, object);
   const found = decode(engine, served, object, context);
   splitStatus(served, subresource, old, object);
@@ -193,8 +194,10 @@ function decode(
     }
     if (context.fieldValidation === 'Warn') context.warnings.push(...told);
     schema.prune(json);
-    checkTypes(served, metadataTypes(json));
-    if (served.custom === undefined) problems = checkTypes(served, schema.validate(json));
+    checkTypes(served, object, metadataTypes(json), context);
+    if (served.custom === undefined) {
+      problems = checkTypes(served, object, schema.validate(json), context);
+    }
     schema.default(json);
   }
   engine.gatekeeper.complete(served, object);
@@ -204,10 +207,17 @@ function decode(
 const unreadable = ({ kind, version }: Served) =>
   `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`;
 
-/** A built-in kind that does not have the types of its fields cannot even be read. @throws 400 */
-function checkTypes(served: Served, problems: FieldError[]): FieldError[] {
+/** A built-in kind that does not have the types of its fields cannot even be read. @throws 400, 422 where a patch made it */
+function checkTypes(
+  served: Served,
+  object: KubeObject,
+  problems: FieldError[],
+  { isPatch = false }: WriteContext,
+): FieldError[] {
   const wrong = problems.filter((problem) => problem.type === 'FieldValueTypeInvalid');
-  if (wrong.length > 0) throw badRequest(`${unreadable(served)}: ${wrong.map(errorText).join(', ')}`);
+  if (wrong.length > 0) {
+    throw unreadableObject(object, isPatch, `${unreadable(served)}: ${wrong.map(errorText).join(', ')}`);
+  }
   return problems;
 }
 

@@ -128,7 +128,14 @@ function* finalizerErrors(finalizers: JsonValue | undefined): Generator<FieldErr
   }
 }
 
-const immutable = ['name', 'namespace', 'uid', 'creationTimestamp'] as const;
+const immutable = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const;
 
 /** What an UPDATE must not change in `metadata` (apimachinery, ValidateObjectMetaUpdate). */
 export function validateMetadataUpdate(object: JsonObject, oldObject: JsonObject): FieldError[] {

@@ -1,5 +1,6 @@
+import type { LabelSelector } from '../../api/core.ts';
+import { selects } from '../../api/selector.ts';
 import { equalJson } from '../object.ts';
-import { matchesLabelSelector } from '../rest/label-selector.ts';
 import { type FieldError, forbidden, indexPath, invalid, notSupported, required } from './field-error.ts';
 import { isObject, type JsonObject, type JsonValue, valueAt } from './json.ts';
 import { labelErrors } from './metadata.ts';
@@ -32,7 +33,7 @@ export function* setRules(workload: JsonObject, old?: JsonObject): Generator<Fie
   else if (Object.keys(selector).length === 0) {
     yield invalid('spec.selector', selector, 'empty selector is invalid for deployment');
   }
-  if (isObject(labels) && !matchesLabelSelector(selector, labels as Record<string, string>)) {
+  if (isObject(labels) && !selects(selector as LabelSelector, labels as Record<string, string>)) {
     yield invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`');
   }
   if (old !== undefined) yield* unchanged(spec, old, ['selector']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LabelSelector } from '../api/core.ts';
+import type { LabelSelector } from './core.ts';
 import { selects } from './selector.ts';
 
 test('selectors: an empty one chooses everything, an absent one nothing', () => {
