@@ -3,6 +3,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../src/api/names.ts';
 import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
+import { askForLink } from '../src/console/run.ts';
 import { SluiceError } from '../src/errors/error.ts';
 import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
 import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
@@ -351,6 +352,11 @@ async function summarize(demo: Demo, client: KubeClient, state: UpState, kubectl
     return;
   }
   teller.say('It is still running. Look around:');
+  if (state.consoleUrl !== undefined) {
+    const { link } = await askForLink(demo.layout.consoleSocket);
+    teller.say(`  ${link}`);
+    teller.say('  (the web console; the link is good for one login, another: ./sluice console link)');
+  }
   teller.say(`  export KUBECONFIG=${state.kubeconfig}`);
   if (kubectl) {
     teller.say(

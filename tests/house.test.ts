@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { test } from 'node:test';
+import { sharedSources } from '../src/console/build.ts';
 import { errorTable } from '../src/errors/error.ts';
 import { repository } from './tier.ts';
 
@@ -11,6 +12,9 @@ const rooms = readFileSync(join(repository, 'docs', 'architecture.md'), 'utf8')
   .flatMap((line) => /^\| `src\/([a-z]+)\/` \|/.exec(line)?.[1] ?? []);
 
 const sources = globSync('src/**/*.ts', { cwd: repository });
+
+/** The web console. */
+const pages = globSync('web/**/*.{ts,tsx}', { cwd: repository, exclude: (path) => path.endsWith('dist') });
 
 test('every folder below src is a room of the architecture page, and the other way round', () => {
   const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
@@ -64,11 +68,50 @@ test('no file is called utils, helpers, common or types', () => {
   for (const file of sources) assert.doesNotMatch(file, /\/(utils?|helpers?|common|types)\.ts$/, file);
 });
 
+/** Generated, and a list of words. */
+const longFiles = new Set(['src/api/resources.ts', 'web/words/english.ts']);
+
 test('files can be held in mind', () => {
-  for (const file of sources) {
-    if (file.endsWith('.test.ts') || file === 'src/api/resources.ts') continue;
+  for (const file of [...sources, ...pages]) {
+    if (file.endsWith('.test.ts') || longFiles.has(file)) continue;
     const lines = readFileSync(join(repository, file), 'utf8').split('\n').length;
     assert.ok(lines <= 500, `${file} has ${lines} lines`);
+  }
+});
+
+test('the console imports itself, its few packages, and from src only data and pure functions', () => {
+  const packages =
+    /^(?:react|react-dom\/client|@patternfly\/react-(?:core|table)\/dist\/dynamic\/|@patternfly\/react-icons\/dist\/esm\/icons\/|@patternfly\/react-core\/dist\/styles\/)/;
+  let checked = 0;
+  for (const file of pages) {
+    if (file.endsWith('.test.ts') || file === 'web/vite.config.ts') continue;
+    for (const target of importsOf(join(repository, file))) {
+      checked += 1;
+      if (!target.startsWith('.')) {
+        assert.match(target, packages, `${file} imports ${target}`);
+        continue;
+      }
+      const path = relative(repository, resolve(dirname(join(repository, file)), target));
+      const shared = sharedSources.some((each) => path === each || path.startsWith(`${each}/`));
+      assert.ok(path.startsWith('web/') || shared, `${file} imports ${path}: see src/console/build.ts`);
+    }
+  }
+  assert.ok(checked > 50, `only ${checked} imports were looked at`);
+});
+
+test('the words of the console stand in one file', () => {
+  for (const file of pages.filter((each) => each.endsWith('.tsx'))) {
+    const text = readFileSync(join(repository, file), 'utf8');
+    // Text between tags, and attributes that people read or hear.
+    const spoken = [
+      ...[...text.matchAll(/>[ \n]*([A-Za-z][a-z]+(?: [A-Za-z][a-z]+)*[.:]?)[ \n]*<\//g)].map(
+        (match) => match[1],
+      ),
+      ...[...text.matchAll(/\b(?:title|aria-label|placeholder|alt|label)="([A-Z][^"]*)"/g)].map(
+        (match) => match[1],
+      ),
+    ];
+    assert.deepEqual(spoken, [], `${file}: put these into web/words/english.ts`);
   }
 });
 

@@ -9,6 +9,7 @@ import { systemdMissing } from './systemd/base.ts';
  * instead of skipping.
  */
 export type Need =
+  | 'browser'
   | 'busybox'
   | 'containerd'
   | 'containers'
@@ -29,6 +30,9 @@ export type Need =
 
 /** The reference data beside the project, where it is. */
 export const sharedData = join(import.meta.dirname, '..', '..', 'shared', 'data');
+
+/** The browser of Debian, which tests of the web console drive. */
+export const chromium = '/usr/bin/chromium';
 
 /** The repository's own root. */
 export const repository = join(import.meta.dirname, '..');
@@ -64,6 +68,8 @@ function look(need: Need): string | undefined {
       return existsSync(sharedData) ? undefined : 'no ../shared/data beside the project';
     case 'containers':
       return missing('podman') ?? containersRun();
+    case 'browser':
+      return existsSync(chromium) ? undefined : `${chromium} is not installed`;
     case 'systemd':
       return systemdMissing();
     case 'kubelet':
@@ -120,6 +126,7 @@ function onPath(program: string): boolean {
 /** `./test tiers`: what CI may require of this host. */
 if (import.meta.main) {
   const tiers: readonly Need[] = [
+    'browser',
     'containers',
     'docker-registry',
     'go',

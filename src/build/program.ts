@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -25,6 +25,8 @@ const programPaths = [
   'deploy',
   'docs',
 ];
+/** The web console, where it is built: a program without it works. */
+const consolePath = 'web/dist';
 const gzipLevel = 4;
 const directoriesDeepMax = 64;
 
@@ -90,7 +92,8 @@ deploy/ holds the manifests and systemd units, docs/ the documentation.
 
 async function* programEntries(top: string): AsyncGenerator<TarEntry> {
   const paths = new Set<string>();
-  for (const name of [...programPaths, ...(await runtimePackages())]) {
+  const console = existsSync(join(root, consolePath)) ? [consolePath] : [];
+  for (const name of [...programPaths, ...console, ...(await runtimePackages())]) {
     const facts = await stat(join(root, name)).catch((cause: unknown) => {
       throw new SluiceError('NotFound', `${name}, which the program needs, is not in ${root}`, { cause });
     });

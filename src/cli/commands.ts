@@ -96,6 +96,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: () => import('./controller.ts'),
   },
   {
+    name: 'console',
+    summary: 'Serve the web console, and print the link to log in',
+    group: 'Run',
+    load: () => import('./console.ts'),
+  },
+  {
     name: 'registry',
     summary: "Serve a node's store and its verified media",
     group: 'Run',

@@ -44,7 +44,8 @@ export function command(): Command {
     'after',
     `
 The nodes are real processes with stores, registries and agents of their own; their operating system is simulated:
-a reboot ends the process, which comes back with a new boot id. It runs until Ctrl-C or 'sluice up stop'.
+a reboot ends the process, which comes back with a new boot id. It runs until Ctrl-C or 'sluice up stop'. The web
+console is served on loopback: the link to log in is printed, and by 'sluice console link'.
 
 Examples:
   sluice up --release ./1.0.0 --key sluice.pub --dir ./rehearsal
@@ -73,6 +74,7 @@ async function start(options: UpCommandOptions): Promise<void> {
     program: selfCommand(),
     logger: createLogger('up'),
     say: note,
+    personReads: process.stderr.isTTY,
     signal: terminationSignal(),
   });
 }
@@ -87,6 +89,9 @@ async function status(options: UpCommandOptions): Promise<void> {
   print(`${state.phase}: installed with ${state.release}, process ${state.pid}`);
   print(`  export KUBECONFIG=${state.kubeconfig}`);
   for (const node of state.nodes) print(`  ${node.name}   registry ${node.registry}   ${node.dir}`);
+  if (state.consoleUrl !== undefined) {
+    print(`  console: ${state.consoleUrl} (to log in: sluice console link --dir ${resolve(options.dir)})`);
+  }
   print(`  containers: ${state.workload.runner}`);
   print(`  registries: CA ${state.caFile}, credentials ${state.authFile}`);
 }

@@ -94,10 +94,10 @@ async function openWindow(options: WindowOptions): Promise<void> {
     note(`window open on this host ${said} (${path})`);
     return;
   }
+  const windows = await import('../rollout/window.ts');
   const window = { notAfter: `${new Date(end).toISOString().slice(0, 19)}Z`, once, ...release };
   await eachNode(options, async (client, name) => {
-    // A merge patch would leave words of an earlier window standing.
-    await client.patch(client.kinds.NodeUpdate, name, { spec: { window: { release: null, ...window } } });
+    await windows.openWindow(client, name, window);
     note(`window open on ${name} ${said}`);
   });
 }
@@ -113,8 +113,9 @@ async function closeWindow(options: WindowOptions): Promise<void> {
     );
     return;
   }
+  const windows = await import('../rollout/window.ts');
   await eachNode(options, async (client, name) => {
-    await client.patch(client.kinds.NodeUpdate, name, { spec: { window: null } });
+    await windows.closeWindow(client, name);
     note(`window closed on ${name}`);
   });
 }

@@ -21,6 +21,7 @@ test('a second start from the same directory is refused while the first has not 
     program: ['false'],
     logger: silentLogger,
     say: () => {},
+    personReads: false,
     signal: new AbortController().signal,
   });
   await assert.rejects(second, /is just being started from/);

@@ -4,6 +4,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../api/names.ts';
 import type { ClusterVersion } from '../api/resources.ts';
+import { ensureBuilt } from '../console/build.ts';
+import { askForLink } from '../console/run.ts';
 import { claimFile } from '../durable/claim.ts';
 import { writeDurable } from '../durable/file.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
@@ -38,6 +40,8 @@ export interface UpOptions {
   readonly logger: Logger;
   /** One line for the person who waits. */
   readonly say: (text: string) => void;
+  /** Whether what is said goes to a person's terminal. */
+  readonly personReads: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -45,6 +49,8 @@ const apiStartMs = 30_000;
 /** A child that ends this often in a row while the cluster starts will not come up. */
 const startFailuresMax = 4;
 const installMs = 180_000;
+/** The one child that a cluster can be without. */
+const consoleName = 'console';
 
 /** Runs a whole cluster until the signal aborts, then ends everything that it started. */
 export async function runUp(options: UpOptions): Promise<void> {
@@ -64,7 +70,7 @@ export async function runUp(options: UpOptions): Promise<void> {
     clock: systemClock,
     logger: options.logger,
     onFailure: (spec, failures) => {
-      if (failures >= startFailuresMax) broken.abort(childFailure(spec));
+      if (failures >= startFailuresMax && spec.name !== consoleName) broken.abort(childFailure(spec));
     },
   });
   // Once it is ready, a child that fails is only started again; before, there is nothing to wait for.
@@ -76,6 +82,7 @@ export async function runUp(options: UpOptions): Promise<void> {
     await writeState(layout, { ...state, phase: 'ready' });
     const runs = await runningVersion(client);
     options.say(`ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`);
+    if (state.consoleUrl !== undefined) await sayConsole(options, layout, state.consoleUrl);
     await client.close();
     await aborted(options.signal);
     options.say('stopping');
@@ -111,8 +118,13 @@ async function start(
   onNetwork(network);
   const nodes = layout.nodes(options.nodes, network.number);
   const workload = await chooseWorkload(options, nodes);
+  const building = buildConsole(options);
   const installed = await ensureInstalled(options, layout, nodes);
-  const ports = { api: await freePort(before?.server), lock: await freePort(before?.lockUrl) };
+  const ports = {
+    api: await freePort(before?.server),
+    lock: await freePort(before?.lockUrl),
+    console: await freePort(before?.consoleUrl),
+  };
   const server = `https://127.0.0.1:${ports.api}`;
   const lockUrl = `http://127.0.0.1:${ports.lock}/`;
   await writeIdentities(layout, nodes, server, apiInt);
@@ -130,6 +142,7 @@ async function start(
     caFile: layout.caFile,
     authFile: layout.authFile,
     lockUrl,
+    ...((await building) ? { consoleUrl: `http://127.0.0.1:${ports.console}/` } : {}),
     workload: {
       runner: 'none' in workload ? 'none' : workload.runner,
       notIsolated: notIsolatedBy(workload),
@@ -160,6 +173,7 @@ async function start(
     clusterId: randomUUID(),
     lockSlots: 1,
   });
+  if (state.consoleUrl !== undefined) startConsole(layout, supervisor, `127.0.0.1:${ports.console}`);
   startNodes(options, layout, supervisor, nodes, { registryPort, workload: state.workload.runner });
   const controller = layout.identity('controller');
   supervisor.start({
@@ -176,6 +190,32 @@ async function start(
   await untilInstalled(client, options);
   await writeAuthFile(client, layout, state);
   return { state, client };
+}
+
+/** Builds the web console where it has to be. False where there is none: a cluster can be without it. */
+async function buildConsole({ say, logger }: UpOptions): Promise<boolean> {
+  try {
+    const built = await ensureBuilt(say);
+    if (built.state === 'missing') say(`there is no web console: it is not built. ${built.next}`);
+    if (built.state === 'old') say(`the web console was built from older sources. ${built.next}`);
+    return built.state !== 'missing';
+  } catch (error) {
+    logger.warn({ error: messageOf(error) }, 'the web console cannot be built');
+    say(`there is no web console: ${messageOf(error)}`);
+    return false;
+  }
+}
+
+function startConsole(layout: UpLayout, supervisor: Supervisor, listen: string): void {
+  supervisor.start({
+    name: consoleName,
+    args: () => [
+      ...['console', '--kubeconfig', layout.kubeconfig, '--listen', listen],
+      ...['--socket', layout.consoleSocket, '--session-key', layout.consoleKey],
+      ...['--nodes', join(layout.dir, 'nodes')],
+    ],
+    logFile: layout.logFile(consoleName),
+  });
 }
 
 function startNodes(
@@ -293,6 +333,19 @@ async function untilInstalled(client: KubeClient, options: UpOptions): Promise<v
     names('standalone').clusterVersion,
     (version) => isInstalled(version),
     { timeoutMs: installMs, signal: options.signal },
+  );
+}
+
+/** The link to log in is good for one who reads it: it goes to a person's terminal, not into a file. */
+async function sayConsole(options: UpOptions, layout: UpLayout, url: string): Promise<void> {
+  const ask = `sluice console link --dir ${layout.dir}`;
+  const link = options.personReads
+    ? await askForLink(layout.consoleSocket).catch(() => undefined)
+    : undefined;
+  options.say(
+    link === undefined
+      ? `console: ${url}; to log in: ${ask}`
+      : `console: ${link.link} (good for one login; another: ${ask})`,
   );
 }
 

@@ -29,6 +29,9 @@ export interface UpLayout {
   readonly authFile: string;
   readonly trustedKeys: string;
   readonly api: string;
+  /** The web console: where it is asked for links, and the key of its sessions. */
+  readonly consoleSocket: string;
+  readonly consoleKey: string;
   logFile(child: string): string;
   identity(name: string): { readonly cert: string; readonly key: string; readonly kubeconfig: string };
   nodes(count: number, network: number): readonly NodePlan[];
@@ -50,6 +53,8 @@ export function upLayout(dir: string): UpLayout {
     authFile: join(dir, 'auth.json'),
     trustedKeys: join(dir, 'trusted-keys'),
     api: join(dir, 'api'),
+    consoleSocket: join(dir, 'console.sock'),
+    consoleKey: join(dir, 'console.key'),
     logFile: (child) => join(dir, 'logs', `${child}.log`),
     identity: (name) => ({
       cert: join(pki, `${name}.crt`),

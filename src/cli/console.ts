@@ -1,0 +1,159 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { SluiceError } from '../errors/error.ts';
+import { type ConnectOptions, withConnection } from './connect.ts';
+import { note, print } from './output.ts';
+
+interface ConsoleCommandOptions extends ConnectOptions {
+  readonly listen: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly prefix: string;
+  readonly publicUrl?: string;
+  readonly behindProxy?: boolean;
+  readonly link: boolean;
+  readonly socket?: string;
+  readonly sessionKey?: string;
+  readonly nodes?: string;
+  readonly registryCa?: string;
+  readonly files?: string;
+}
+
+interface LinkOptions {
+  readonly socket?: string;
+  readonly dir?: string;
+  readonly kubeconfig?: string;
+}
+
+const upDirectory = '/var/lib/sluice/up';
+const socketName = 'console.sock';
+
+/** `sluice console`, `console link`. */
+export function command(): Command {
+  const root = withConnection(new Command().description('Serve the web console; print a link to log in with'))
+    .option('--listen <address:port>', 'where to listen; port 0 takes a free one', '127.0.0.1:0')
+    .option('--tls-cert <file>', 'certificate chain, PEM')
+    .option('--tls-key <file>', 'its private key, PEM')
+    .option('--prefix <path>', 'the path that it is reached under, behind a proxy', '/')
+    .option('--public-url <url>', 'how people reach it, for links (default: the address that it listens at)')
+    .option('--behind-proxy', 'listen without TLS on other addresses than loopback: a proxy has the TLS')
+    .option('--no-link', 'give no one-time links: people log in with tokens of their own')
+    .option('--socket <file>', 'where console link asks for a new link')
+    .option('--session-key <file>', 'keep the key of sessions there, so that they outlive a restart')
+    .option('--nodes <dir>', "the directory of this machine's nodes, to attach media from the console")
+    .option('--registry-ca <file>', "the authority of the nodes' registries (default: that of the cluster)")
+    .option('--files <dir>', 'the built console (default: the one that came with the program)')
+    .action(start);
+  root
+    .command('link')
+    .description('Print a new link to a console that runs on this machine; it is good for one login')
+    .option('--socket <file>', "the console's socket")
+    .option('--dir <dir>', `the directory of sluice up (default: that of the kubeconfig, ${upDirectory})`)
+    .option('--kubeconfig <file>', 'finds the directory of sluice up')
+    .action((_: object, self: Command) => link(self.optsWithGlobals() as LinkOptions));
+  root.addHelpText(
+    'after',
+    `
+Whoever opens the link has the rights of the kubeconfig, once: keep it to yourself. With a token, people have the
+rights of the token; what they may not do is greyed, and says which right is missing. See docs/console.md.
+
+Examples:
+  sluice console                                     On loopback, a free port; prints the link
+  sluice console link                                A new link to the console of sluice up
+  sluice console --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key --no-link
+  sluice console --listen 127.0.0.1:8080 --prefix /sluice --public-url https://apps.example.com`,
+  );
+  return root;
+}
+
+async function start(options: ConsoleCommandOptions): Promise<void> {
+  const { builtFiles, runConsole } = await import('../console/run.ts');
+  const { findKubeconfig } = await import('../kube/kubeconfig.ts');
+  const { parseListen } = await import('../http/listen.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
+  const { programVersion } = await import('./version.ts');
+  if ((options.tlsCert === undefined) !== (options.tlsKey === undefined)) {
+    throw new SluiceError('Usage', '--tls-cert and --tls-key are given together');
+  }
+  const listen = parseListen(options.listen);
+  const isLoopback = listen.address === '::1' || listen.address.startsWith('127.');
+  if (options.tlsCert === undefined && !isLoopback && options.behindProxy !== true) {
+    throw new SluiceError('Usage', `tokens would pass in the clear to ${options.listen}`, {
+      next: 'Give --tls-cert and --tls-key, or say that a proxy has the TLS: --behind-proxy.',
+    });
+  }
+  followParent();
+  const identity = findKubeconfig({
+    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
+    ...(options.context === undefined ? {} : { context: options.context }),
+  });
+  const tls =
+    options.tlsCert === undefined || options.tlsKey === undefined
+      ? {}
+      : {
+          tls: { cert: await readFile(options.tlsCert, 'utf8'), key: await readFile(options.tlsKey, 'utf8') },
+        };
+  try {
+    await runConsole({
+      identity,
+      listen,
+      ...tls,
+      prefix: prefixOf(options.prefix),
+      links: options.link,
+      filesDirectory: options.files === undefined ? builtFiles : resolve(options.files),
+      version: programVersion(),
+      logger: createLogger('console'),
+      signal: terminationSignal(),
+      ...(options.publicUrl === undefined ? {} : { publicUrl: publicOf(options.publicUrl) }),
+      ...(options.socket === undefined ? {} : { socket: resolve(options.socket) }),
+      ...(options.sessionKey === undefined ? {} : { sessionKeyFile: resolve(options.sessionKey) }),
+      ...(options.nodes === undefined ? {} : { nodesDirectory: resolve(options.nodes) }),
+      ...(options.registryCa === undefined ? {} : { registryCa: await readFile(options.registryCa, 'utf8') }),
+      onReady: ({ url, link: first }) => {
+        if (process.env.SLUICE_FOLLOW_PARENT === '1') return; // Nobody reads it there, and it must not lie in a log.
+        note(`the console answers at ${url}`);
+        if (first !== undefined) print(first);
+      },
+    });
+  } finally {
+    endSoon();
+  }
+}
+
+/** `/`, or the path with a slash at both ends. Errors: Usage. */
+export function prefixOf(text: string): string {
+  const inner = text.replace(/^\/+|\/+$/g, '');
+  if (inner === '') return '/';
+  if (!/^[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(inner) || inner.includes('..')) {
+    throw new SluiceError('Usage', `--prefix ${text} is no path, such as /sluice`);
+  }
+  return `/${inner}/`;
+}
+
+function publicOf(text: string): string {
+  try {
+    const url = new URL(text);
+    if (url.protocol === 'https:' || url.protocol === 'http:') return url.origin;
+  } catch {
+    // Told below.
+  }
+  throw new SluiceError('Usage', `--public-url ${text} is no address, such as https://apps.example.com`);
+}
+
+async function link(options: LinkOptions): Promise<void> {
+  const { existsSync } = await import('node:fs');
+  const { askForLink } = await import('../console/run.ts');
+  const kubeconfig = options.kubeconfig ?? process.env.KUBECONFIG;
+  const directories = [options.dir, kubeconfig === undefined ? undefined : dirname(kubeconfig), upDirectory]
+    .flatMap((each) => (each === undefined || each === '' ? [] : [join(resolve(each), socketName)]))
+    .slice(0, options.dir === undefined ? undefined : 1);
+  const socket = options.socket ?? directories.find((each) => existsSync(each));
+  if (socket === undefined) {
+    throw new SluiceError('NotFound', `no console runs here (looked for ${directories.join(', ')})`, {
+      next: 'Say where: --dir DIR of sluice up, or --socket FILE; or start one: sluice console.',
+    });
+  }
+  print((await askForLink(socket)).link);
+}

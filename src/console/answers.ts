@@ -1,0 +1,44 @@
+import type { Platform } from '../api/kinds.ts';
+
+/** Every button of the console (actions.ts says what each does). */
+export type ActionName =
+  | 'addRelease'
+  | 'removeRelease'
+  | 'pauseRelease'
+  | 'runPreflight'
+  | 'acceptRisk'
+  | 'withdrawRisk'
+  | 'startUpdate'
+  | 'withdrawUpdate'
+  | 'openWindow'
+  | 'closeWindow'
+  | 'releaseLock'
+  | 'attachMedia'
+  | 'detachMedia';
+
+/**
+ * Whether a person may press a button, and what is missing: a right such as `patch nodeupdates.sluice.dev`, the
+ * machine of the node (`elsewhere`), or an answer of the cluster, in its words.
+ */
+export type Right =
+  | { readonly allowed: true }
+  | { readonly allowed: false; readonly lacks: 'right' | 'answer'; readonly what: string }
+  | { readonly allowed: false; readonly lacks: 'machine' };
+
+/** What the page learns of its session (`GET api/session`, and the answer to a login). */
+export interface SessionAnswer {
+  /** The name by which the cluster knows the person. */
+  readonly user: string;
+  readonly by: 'token' | 'link';
+  /** Sent back as the header `x-csrf-token` with everything that changes something. */
+  readonly csrf: string;
+  readonly expiresAt: string;
+  /** Of Sluice. */
+  readonly version: string;
+  readonly platform: Platform;
+  /** See `kindTable`. */
+  readonly machineConfigOperatorServes: boolean;
+  /** The server's clock, by which the page tells how old things are. */
+  readonly now: string;
+  readonly rights: Readonly<Record<ActionName, Right>>;
+}

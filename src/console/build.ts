@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { SluiceError } from '../errors/error.ts';
+import { runOrThrow } from '../process/run.ts';
+
+/** The program's own directory. */
+const root = join(import.meta.dirname, '..', '..');
+const web = join(root, 'web');
+const dist = join(web, 'dist');
+const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
+/** In `dist`: the hash of what it was built from. */
+const markName = '.built-from';
+const buildMs = 300_000;
+
+/**
+ * What the page takes from `src/` beside its own files: data and pure functions, which tests/house.test.ts holds.
+ * A change of them is a change of the page.
+ */
+export const sharedSources: readonly string[] = [
+  'src/api',
+  'src/cli/release-view.ts',
+  'src/console/answers.ts',
+  'src/gates/duration.ts',
+  'src/gates/run-request.ts',
+  'src/gates/version.ts',
+  'src/kube/backoff.ts',
+  'src/release/known.ts',
+];
+
+/** How the built console stands. */
+export type BuildState =
+  | { readonly state: 'fresh' | 'built' }
+  /** It was built from other sources, and what builds it is not installed. */
+  | { readonly state: 'old' | 'missing'; readonly next: string };
+
+const next = 'Install what builds it, then build it: npm ci && npm run build:web';
+
+/** Builds the console where its sources have changed since the last time. Errors: CommandFailed. */
+export async function ensureBuilt(say: (text: string) => void): Promise<BuildState> {
+  // A packaged program carries the built files alone.
+  if (!existsSync(join(web, 'index.html'))) {
+    return existsSync(join(dist, 'index.html')) ? { state: 'fresh' } : { state: 'missing', next };
+  }
+  const wanted = await hashOfSources();
+  const built = await readFile(join(dist, markName), 'utf8').catch(() => undefined);
+  if (built?.trim() === wanted) return { state: 'fresh' };
+  if (!existsSync(vite)) return { state: existsSync(join(dist, 'index.html')) ? 'old' : 'missing', next };
+  say('building the web console');
+  const fresh = `${dist}.${process.pid}`;
+  try {
+    await runOrThrow(process.execPath, [vite, 'build', web, '--outDir', fresh, '--logLevel', 'warn'], {
+      cwd: root,
+      timeoutMs: buildMs,
+    });
+    await writeFile(join(fresh, markName), `${wanted}\n`);
+    await rm(dist, { recursive: true, force: true });
+    await rename(fresh, dist);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+  return { state: 'built' };
+}
+
+async function hashOfSources(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const part of ['web', 'package-lock.json', ...sharedSources]) {
+    for (const path of await filesOf(join(root, part))) {
+      hash.update(`${relative(root, path)}\n`).update(await readFile(path));
+    }
+  }
+  return hash.digest('hex');
+}
+
+async function filesOf(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile() && !join(entry.parentPath, entry.name).startsWith(dist))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [path];
+    throw error;
+  }
+}
+
+/** `npm run build:web`. */
+if (import.meta.main) {
+  const state = await ensureBuilt((text) => process.stderr.write(`${text}\n`));
+  if ('next' in state) throw new SluiceError('NotFound', 'vite is not installed', { next: state.next });
+  process.stderr.write(`the console is ${state.state === 'fresh' ? 'built already' : 'built'}: web/dist\n`);
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { AxeBuilder } from '@axe-core/playwright';
+import { type Browser, type BrowserContext, chromium as driver, type Page } from 'playwright-core';
+import { chromium } from '../tier.ts';
+
+const flags = [
+  ...['--no-sandbox', '--headless', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+const lookMs = 15_000;
+
+export interface View {
+  readonly width: number;
+  readonly height: number;
+  readonly theme?: 'light' | 'dark';
+}
+
+export const desktop: View = { width: 1440, height: 1000 };
+
+/** A tab of the console, and what went wrong in it. */
+export interface Tab {
+  readonly page: Page;
+  /** Goes to a deep link, below the console's base. */
+  open(path: string): Promise<void>;
+  /** Errors: an assertion that names what axe found. */
+  assertAccessible(what: string): Promise<void>;
+  /** Errors: an assertion, where the page threw, wrote an error, or asked anybody else than its own origin. */
+  assertClean(): void;
+  /** Errors of the console's log that the test expects from here on. */
+  expectErrors(): void;
+}
+
+/** Debian's Chromium, with nothing of an earlier run. */
+export async function launchBrowser(): Promise<Browser> {
+  return await driver.launch({ executablePath: chromium, args: flags });
+}
+
+/** A new person at the console: a context of its own has no cookies of others. */
+export async function openTab(
+  browser: Browser,
+  address: string,
+  view: View = desktop,
+): Promise<Tab & { context: BrowserContext }> {
+  const context = await browser.newContext({
+    viewport: { width: view.width, height: view.height },
+    colorScheme: view.theme ?? 'light',
+    reducedMotion: 'reduce',
+    // Times in words and pictures do not depend on the machine.
+    timezoneId: 'Europe/Berlin',
+    locale: 'en-GB',
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(lookMs);
+  const { origin } = new URL(address);
+  const faults: string[] = [];
+  let expected = false;
+  page.on('pageerror', (error) => faults.push(`thrown: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !expected) faults.push(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) {
+      faults.push(`a request to ${request.url()}`);
+    }
+  });
+  await page.goto(address);
+  return {
+    context,
+    page,
+    async open(path) {
+      await page.goto(new URL(path, address.split('#')[0]).href);
+    },
+    async assertAccessible(what) {
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      const told = violations.map(
+        ({ id, help, nodes }) =>
+          `${id}: ${help}\n  ${nodes.map((node) => node.html.slice(0, 200)).join('\n  ')}`,
+      );
+      assert.deepEqual(told, [], `axe on ${what}`);
+    },
+    assertClean: () => assert.deepEqual(faults, []),
+    expectErrors: () => {
+      expected = true;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { ensureBuilt } from '../../src/console/build.ts';
+import { builtFiles, type RunConsoleOptions, runConsole } from '../../src/console/run.ts';
+import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { askNode } from '../../src/node/socket.ts';
+import { silentLogger } from '../../src/observe/log.ts';
+import type { TestCluster } from '../cluster.ts';
+
+/** A console in this process, before a real API. */
+export interface TestConsole {
+  /** Ends with a slash. */
+  readonly url: string;
+  /** A new one-time link, with the rights of the cluster's admin. */
+  link(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function startTestConsole(
+  cluster: Pick<TestCluster, 'kubeconfig' | 'dir'>,
+  options: Partial<Pick<RunConsoleOptions, 'prefix' | 'links' | 'nodesDirectory'>> = {},
+): Promise<TestConsole> {
+  await ensureBuilt((text) => process.stderr.write(`${text}\n`));
+  const end = new AbortController();
+  const socket = join(cluster.dir, 'console.sock');
+  let ended: Promise<void> = Promise.resolve();
+  const url = await new Promise<string>((resolve, reject) => {
+    ended = runConsole({
+      identity: loadKubeconfig(cluster.kubeconfig),
+      listen: { address: '127.0.0.1', port: 0 },
+      prefix: '/',
+      links: true,
+      socket,
+      filesDirectory: builtFiles,
+      version: '0.0.0-test',
+      logger: silentLogger,
+      signal: end.signal,
+      onReady: (ready) => resolve(ready.url),
+      ...options,
+    });
+    ended.catch(reject);
+  });
+  return {
+    url,
+    link: async () => String((await askNode(socket, 'POST /v1/link')).link),
+    async close() {
+      end.abort();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
+import { Button } from '@patternfly/react-core/dist/dynamic/components/Button';
+import { Form, FormGroup } from '@patternfly/react-core/dist/dynamic/components/Form';
+import { HelperText, HelperTextItem } from '@patternfly/react-core/dist/dynamic/components/HelperText';
+import { InputGroup, InputGroupItem } from '@patternfly/react-core/dist/dynamic/components/InputGroup';
+import { TextInput } from '@patternfly/react-core/dist/dynamic/components/TextInput';
+import { Title } from '@patternfly/react-core/dist/dynamic/components/Title';
+import EyeIcon from '@patternfly/react-icons/dist/esm/icons/eye-icon';
+import EyeSlashIcon from '@patternfly/react-icons/dist/esm/icons/eye-slash-icon';
+import { type FormEvent, useEffect, useState } from 'react';
+import type { SessionAnswer } from '../../src/console/answers.ts';
+import type { ConsoleApi } from '../data/console-api.ts';
+import { words } from '../words/english.ts';
+
+/** Logging in with a token. */
+export function Login({
+  why,
+  api,
+  onSession,
+}: {
+  readonly why: string | undefined;
+  readonly api: ConsoleApi;
+  readonly onSession: (session: SessionAnswer) => void;
+}) {
+  const [token, setToken] = useState('');
+  const [shown, setShown] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState(why);
+  useEffect(() => {
+    document.title = words.login.title;
+  }, []);
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(undefined);
+    api.login({ token }).then(onSession, (error: unknown) => {
+      setBusy(false);
+      setFailure(error instanceof Error ? error.message : String(error));
+    });
+  };
+
+  return (
+    <main className="sluice-login">
+      <div className="sluice-login-box">
+        <Title headingLevel="h1" size="2xl">
+          {words.login.title}
+        </Title>
+        {failure === undefined ? null : (
+          <Alert isInline variant="danger" title={words.login.failed} component="h2">
+            {failure}
+          </Alert>
+        )}
+        <Form onSubmit={submit}>
+          <FormGroup label={words.login.token} fieldId="token" isRequired>
+            <InputGroup>
+              <InputGroupItem isFill>
+                <TextInput
+                  id="token"
+                  type={shown ? 'text' : 'password'}
+                  value={token}
+                  onChange={(_, value) => setToken(value)}
+                  autoComplete="off"
+                  spellCheck={false}
+                  isRequired
+                />
+              </InputGroupItem>
+              <InputGroupItem>
+                <Button
+                  variant="control"
+                  aria-label={shown ? words.login.hide : words.login.show}
+                  icon={shown ? <EyeSlashIcon /> : <EyeIcon />}
+                  onClick={() => setShown(!shown)}
+                />
+              </InputGroupItem>
+            </InputGroup>
+            <HelperText>
+              <HelperTextItem>{words.login.tokenHelp}</HelperTextItem>
+            </HelperText>
+          </FormGroup>
+          <Button type="submit" variant="primary" isBlock isLoading={busy} isDisabled={busy || token === ''}>
+            {words.login.submit}
+          </Button>
+        </Form>
+        <p className="sluice-login-link">
+          {words.login.orLink} <code>{words.login.linkCommand}</code>
+        </p>
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,23 @@
+import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
+import MapSignsIcon from '@patternfly/react-icons/dist/esm/icons/map-signs-icon';
+import { Link, useNavigation } from '../app/navigation.tsx';
+import { Nothing } from '../parts/known.tsx';
+import { words } from '../words/english.ts';
+import { Overview } from './overview/overview.tsx';
+
+/** The page of the address. All but the overview are loaded when they are first opened. */
+export function Current() {
+  const { route } = useNavigation();
+  switch (route.page) {
+    case 'overview':
+      return <Overview />;
+    default:
+      return (
+        <PageSection hasBodyWrapper={false}>
+          <Nothing title={words.state.nowhereTitle} icon={MapSignsIcon}>
+            {words.state.nowhereNext} <Link to={{ page: 'overview' }}>{words.state.nowhereLink}</Link>
+          </Nothing>
+        </PageSection>
+      );
+  }
+}

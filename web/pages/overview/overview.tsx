@@ -1,0 +1,122 @@
+import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
+import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
+import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
+import { useMemo } from 'react';
+import { Link, useNavigation } from '../../app/navigation.tsx';
+import { type Facts, type Situation, situationOf } from '../../data/facts.ts';
+import { useNow } from '../../data/hooks.ts';
+import { useAct } from '../../data/use-act.ts';
+import { useFacts } from '../../data/use-facts.ts';
+import { ActionButton } from '../../parts/action-button.tsx';
+import { Failed } from '../../parts/failed.tsx';
+import { Known } from '../../parts/known.tsx';
+import { PageHead } from '../../parts/page-head.tsx';
+import { Problems } from '../../parts/problems.tsx';
+import { words } from '../../words/english.ts';
+import { History } from './history.tsx';
+import { problemsOf } from './problems.ts';
+import { stepsOf } from './steps.ts';
+import { Summary } from './summary.tsx';
+import { Way } from './way.tsx';
+
+const said = words.overview;
+/** Problems depend on the time only where something is overdue. */
+const overdueLookMs = 30_000;
+
+/** How the cluster stands: problems first, then the way of the update, then everything else in short. */
+export function Overview() {
+  const { facts, of } = useFacts();
+  return (
+    <>
+      <PageHead title={said.title} subtitle={<Known of={of}>{() => <Statement facts={facts} />}</Known>} />
+      <Known of={of}>{() => <Content facts={facts} />}</Known>
+    </>
+  );
+}
+
+function Content({ facts }: { readonly facts: Facts }) {
+  const now = useNow(overdueLookMs);
+  const problems = useMemo(() => problemsOf(facts, now), [facts, now]);
+  const steps = useMemo(() => stepsOf(facts), [facts]);
+  const situation = situationOf(facts);
+  return (
+    <PageSection hasBodyWrapper={false} className="sluice-stack">
+      <section aria-labelledby="problems" className="sluice-stack-small">
+        <h2 id="problems" className="sluice-h2">
+          {said.problems}
+        </h2>
+        {problems.length === 0 ? <Fine situation={situation} /> : <Problems problems={problems} />}
+      </section>
+      <Card component="section" aria-labelledby="way">
+        <CardTitle component="h2" id="way">
+          {situation.kind === 'idle' ? said.pathIdle : said.path}
+        </CardTitle>
+        <CardBody>
+          <Way steps={steps} />
+        </CardBody>
+      </Card>
+      <Summary facts={facts} />
+      <Card component="section" aria-labelledby="history">
+        <CardTitle component="h2" id="history">
+          {said.history}
+        </CardTitle>
+        <CardBody>
+          <History entries={facts.version?.status?.history ?? []} />
+        </CardBody>
+      </Card>
+    </PageSection>
+  );
+}
+
+/** The page's main statement. */
+function Statement({ facts }: { readonly facts: Facts }) {
+  return (
+    <p className="sluice-statement" data-statement>
+      {statementOf(situationOf(facts))}
+    </p>
+  );
+}
+
+function statementOf(situation: Situation): string {
+  switch (situation.kind) {
+    case 'unknown':
+      return said.unknownVersion;
+    case 'installing':
+      return said.installing(situation.to);
+    case 'idle':
+      return said.runs(situation.version);
+    case 'asked':
+      return situation.refused
+        ? said.refused(situation.version, situation.to)
+        : said.checking(situation.version, situation.to);
+    case 'updating':
+      return said.updating(situation.from, situation.to);
+  }
+}
+
+/** Nothing is wrong: what can be done next. */
+function Fine({ situation }: { readonly situation: Situation }) {
+  const next = situation.kind === 'idle' ? situation.next : undefined;
+  const { act, busy, failure } = useAct('runPreflight');
+  const { go } = useNavigation();
+  const run = async () => {
+    const asked = await act({ version: next?.version });
+    if (asked !== undefined) go({ page: 'preflight', name: String(asked.name) });
+  };
+  return (
+    <Alert isInline variant="success" title={said.none} component="h3">
+      {situation.kind !== 'idle' ? null : next === undefined ? (
+        <Link to={{ page: 'releases' }}>{said.noneNext}</Link>
+      ) : (
+        <div className="sluice-stack-small">
+          <p>{said.atHand(next.version)}</p>
+          <div className="sluice-head-actions">
+            <ActionButton action="runPreflight" variant="secondary" isLoading={busy} onClick={run} />
+            <Link to={{ page: 'update', target: next.version }}>{said.toUpdate(next.version)}</Link>
+          </div>
+          <Failed failure={failure} />
+        </div>
+      )}
+    </Alert>
+  );
+}

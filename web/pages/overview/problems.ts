@@ -1,0 +1,231 @@
+import type { ClusterOperator, NodeUpdate, UpdatePreflight } from '../../../src/api/resources.ts';
+import { conditionOf, type Facts, notReady, situationOf } from '../../data/facts.ts';
+import type { Problem } from '../../parts/problems.tsx';
+import { words } from '../../words/english.ts';
+
+const said = words.overview.problem;
+const levels: readonly Problem['level'][] = ['danger', 'warning', 'info'];
+/** Names that a problem lists; the rest is counted. */
+const namesShown = 5;
+
+/** Everything that needs a person, worst first. `now` in Unix milliseconds. */
+export function problemsOf(facts: Facts, now: number): Problem[] {
+  const found = [
+    ...ofVersion(facts),
+    ...facts.operators.flatMap(ofOperator),
+    ...ofNodes(facts),
+    ...ofHolds(facts.updates),
+    ...ofReleases(facts),
+    ...ofMedia(facts.updates),
+    ...ofLocks(facts, now),
+    ...ofPreflights(facts),
+  ];
+  return found.sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
+}
+
+function ofVersion(facts: Facts): Problem[] {
+  const { version } = facts;
+  const found: Problem[] = [];
+  const situation = situationOf(facts);
+  const failing = conditionOf(version, 'Failing');
+  const see = { text: said.nextSee, to: { page: 'update' } } as const;
+  if (failing !== undefined && failing.status !== 'False' && situation.kind !== 'unknown') {
+    found.push({
+      id: 'failing',
+      level: failing.status === 'True' ? 'danger' : 'warning',
+      title: failing.status === 'True' ? said.failing : said.slow,
+      detail: failing.message ?? '',
+      since: failing.lastTransitionTime,
+      next: see,
+    });
+  }
+  if (situation.kind === 'asked' && situation.refused) {
+    found.push({
+      id: 'refused',
+      level: 'danger',
+      title: said.refused(situation.to),
+      detail: situation.message,
+      since: situation.since,
+      next: { text: said.nextSee, to: { page: 'update', target: situation.to } },
+    });
+  }
+  return found;
+}
+
+function ofOperator(operator: ClusterOperator): Problem[] {
+  const { name } = operator.metadata;
+  const next = { command: `${said.nextOperator} ${name}` };
+  const available = conditionOf(operator, 'Available');
+  if (available?.status === 'False') {
+    const { message = '', lastTransitionTime: since } = available;
+    const title = said.operatorDown(name);
+    return [{ id: `operator-${name}`, level: 'danger', title, detail: message, since, next }];
+  }
+  const degraded = conditionOf(operator, 'Degraded');
+  if (degraded?.status !== 'True') return [];
+  const { message = '', lastTransitionTime: since } = degraded;
+  const title = said.operatorDegraded(name);
+  return [{ id: `operator-${name}`, level: 'danger', title, detail: message, since, next }];
+}
+
+function ofNodes({ nodes, updates }: Facts): Problem[] {
+  const degraded = updates.flatMap((update): Problem[] => {
+    const condition = conditionOf(update, 'Degraded');
+    if (condition?.status !== 'True') return [];
+    const { name } = update.metadata;
+    return [
+      {
+        id: `node-${name}`,
+        level: 'danger',
+        title: said.nodeDegraded(name),
+        detail: condition.message,
+        since: condition.lastTransitionTime,
+        next: { text: said.nextNode, to: { page: 'nodes', name } },
+      },
+    ];
+  });
+  const rebooting = new Set(
+    updates.filter(({ status }) => status?.state === 'Finalizing').map(({ metadata }) => metadata.name),
+  );
+  const absent = nodes.flatMap((node): Problem[] => {
+    const found = notReady(node);
+    const { name } = node.metadata;
+    if (found === undefined || rebooting.has(name)) return []; // A node that reboots is not ready, as it should be.
+    return [
+      {
+        id: `ready-${name}`,
+        level: 'danger',
+        title: said.nodeNotReady(name),
+        detail: found.message,
+        since: found.since,
+        next: { text: said.nextNode, to: { page: 'nodes', name } },
+      },
+    ];
+  });
+  return [...degraded, ...absent];
+}
+
+/** What holds staged nodes, one problem for each gate: a person thinks of windows, not of two hundred nodes. */
+function ofHolds(updates: readonly NodeUpdate[]): Problem[] {
+  const gates = new Map<string, { nodes: string[]; message: string; since: string }>();
+  for (const { metadata, status } of updates) {
+    const [hold] = status?.holds ?? [];
+    if (hold === undefined || status?.staged === undefined) continue;
+    const known = gates.get(hold.gate) ?? { nodes: [], message: hold.message, since: hold.since };
+    known.nodes.push(metadata.name);
+    if (hold.since < known.since) known.since = hold.since;
+    gates.set(hold.gate, known);
+  }
+  return [...gates].map(([gate, { nodes, message, since }]) => ({
+    id: `held-${gate}`,
+    // Another node has the slot, and it goes on by itself.
+    level: gate === 'fleet_lock' ? 'info' : 'warning',
+    title: said.held(nodes.length, words.gates[gate] ?? gate),
+    detail: `${said.holdNames(listed(nodes))} ${message}`,
+    since,
+    next:
+      nodes.length === 1
+        ? { text: said.nextNode, to: { page: 'nodes', name: nodes[0] ?? '' } }
+        : {
+            text: gate === 'marker_file' ? said.nextWindow : said.nextHeld,
+            to: { page: 'nodes', filter: gate },
+          },
+  }));
+}
+
+function ofReleases({ images, updates }: Facts): Problem[] {
+  const degraded = (images?.status?.releases ?? []).flatMap(({ name, conditions }): Problem[] => {
+    const condition = conditions?.find(({ type }) => type === 'Degraded');
+    if (condition?.status !== 'True') return [];
+    return [
+      {
+        id: `release-${name}`,
+        level: 'warning',
+        title: said.releaseDegraded(name),
+        detail: condition.message,
+        since: condition.lastTransitionTime,
+        next: { text: said.nextRelease, to: { page: 'releases', name } },
+      },
+    ];
+  });
+  const told = new Set(degraded.map(({ id }) => id));
+  const copies = new Map<string, Problem>();
+  for (const { metadata, status } of updates) {
+    for (const { release, state, message = '' } of status?.copies ?? []) {
+      const paused = state === 'Paused';
+      if (told.has(`release-${release}`) || (state !== 'Failed' && !paused)) continue;
+      const id = `copy-${release}`;
+      if (copies.has(id)) continue;
+      copies.set(id, {
+        id,
+        level: paused ? 'info' : 'warning',
+        title: paused ? said.copyPaused(release) : said.copyFailed(release),
+        detail: `${metadata.name}: ${message}`,
+        next: { text: said.nextRelease, to: { page: 'releases', name: release } },
+      });
+    }
+  }
+  return [...degraded, ...copies.values()];
+}
+
+function ofMedia(updates: readonly NodeUpdate[]): Problem[] {
+  return updates.flatMap(({ metadata, status }) =>
+    (status?.media ?? [])
+      .filter(({ verified }) => verified !== true)
+      .map(
+        ({ name, path = '', message = '' }): Problem => ({
+          id: `media-${metadata.name}-${name}-${path}`,
+          level: 'warning',
+          title: said.mediaRefused(metadata.name),
+          detail: `${name}: ${message}`,
+          next: { text: said.nextAttach, to: { page: 'releases' } },
+        }),
+      ),
+  );
+}
+
+const overdueSecondsDefault = 3_600;
+
+function ofLocks({ locks }: Facts, now: number): Problem[] {
+  return locks.flatMap(({ spec, status }) =>
+    (status?.holders ?? [])
+      .filter(({ since }) => now - Date.parse(since) > (spec.overdueSeconds ?? overdueSecondsDefault) * 1000)
+      .map(
+        ({ id, node = id, since, message = '' }): Problem => ({
+          id: `lock-${id}`,
+          level: 'danger',
+          title: said.lockOverdue(node),
+          detail: message,
+          since,
+          next: { text: said.nextLock, to: { page: 'nodes', name: node } },
+        }),
+      ),
+  );
+}
+
+/** Reports that stand against a release which nobody has asked for yet; of one that is asked for, the refusal tells. */
+function ofPreflights(facts: Facts): Problem[] {
+  const situation = situationOf(facts);
+  const current = facts.version?.status?.desired.image.split('@')[1];
+  return facts.preflights.flatMap(({ metadata, spec, status }: UpdatePreflight): Problem[] => {
+    if (status?.verdict !== 'Blocked' && status?.verdict !== 'Incomplete') return [];
+    if (status.target?.digest === current) return [];
+    const version = status.target?.version ?? spec.version ?? '';
+    if (situation.kind === 'asked' && situation.to === version) return [];
+    return [
+      {
+        id: `preflight-${metadata.name}`,
+        level: 'warning',
+        title: said.preflight(version),
+        detail: status.message ?? '',
+        since: status.finishedAt,
+        next: { text: said.nextPreflight, to: { page: 'preflight', name: metadata.name } },
+      },
+    ];
+  });
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, namesShown).join(', ');
+  return names.length <= namesShown ? shown : `${shown} ${words.count.more(names.length - namesShown)}`;
+}

@@ -1,0 +1,112 @@
+import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
+import { useMemo } from 'react';
+import { bundlesOf } from '../../../src/release/known.ts';
+import { Link } from '../../app/navigation.tsx';
+import { conditionOf, controlPlaneOf, type Facts } from '../../data/facts.ts';
+import { StatusLabel, type Tone } from '../../parts/status-label.tsx';
+import { words } from '../../words/english.ts';
+
+const said = words.overview;
+
+/** Nodes, releases and operators in one line each. */
+export function Summary({ facts }: { readonly facts: Facts }) {
+  return (
+    <div className="sluice-cards">
+      <Card component="section" aria-labelledby="summary-nodes">
+        <CardTitle component="h2" id="summary-nodes">
+          <Link to={{ page: 'nodes' }}>{said.nodes}</Link>
+        </CardTitle>
+        <CardBody>
+          <NodeSummary facts={facts} />
+        </CardBody>
+      </Card>
+      <Card component="section" aria-labelledby="summary-releases">
+        <CardTitle component="h2" id="summary-releases">
+          <Link to={{ page: 'releases' }}>{said.releases}</Link>
+        </CardTitle>
+        <CardBody>
+          <ReleaseSummary facts={facts} />
+        </CardBody>
+      </Card>
+      <Card component="section" aria-labelledby="summary-operators">
+        <CardTitle component="h2" id="summary-operators">
+          {said.operators}
+        </CardTitle>
+        <CardBody>
+          <OperatorSummary facts={facts} />
+        </CardBody>
+      </Card>
+    </div>
+  );
+}
+
+function NodeSummary({ facts }: { readonly facts: Facts }) {
+  const { updates } = facts;
+  const version = facts.version?.status?.desired.version ?? '';
+  const counts = useMemo(() => {
+    const found = { current: 0, held: 0, moving: 0, degraded: 0 };
+    for (const update of updates) {
+      const { status } = update;
+      if (conditionOf(update, 'Degraded')?.status === 'True') found.degraded += 1;
+      else if ((status?.holds?.length ?? 0) > 0 && status?.staged !== undefined) found.held += 1;
+      else if (status?.booted?.version === version && status.state !== 'Finalizing') found.current += 1;
+      else found.moving += 1;
+    }
+    return found;
+  }, [updates, version]);
+  const rows: readonly [keyof typeof counts, string, Tone][] = [
+    ['degraded', said.nodeCounts.degraded, 'danger'],
+    ['held', said.nodeCounts.held, 'warning'],
+    ['moving', said.nodeCounts.moving, 'working'],
+    ['current', said.nodeCounts.current(version), 'good'],
+  ];
+  return (
+    <ul className="sluice-lines">
+      {rows
+        .filter(([name]) => counts[name] > 0)
+        .map(([name, text, tone]) => (
+          <li key={name}>
+            <StatusLabel tone={tone}>{counts[name]}</StatusLabel> {text}
+          </li>
+        ))}
+    </ul>
+  );
+}
+
+function ReleaseSummary({ facts }: { readonly facts: Facts }) {
+  const bundles = bundlesOf(facts.updates);
+  const all = controlPlaneOf(facts.nodes).length;
+  if (bundles.length === 0) return <p>{said.releasesNone}</p>;
+  return (
+    <ul className="sluice-lines">
+      {bundles.map(({ name, version, heldBy, bundleDigest }) => (
+        <li key={bundleDigest}>
+          <StatusLabel tone={heldBy.length === all ? 'good' : 'working'}>
+            {heldBy.length}/{all}
+          </StatusLabel>{' '}
+          <Link to={{ page: 'releases', name }}>{version}</Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function OperatorSummary({ facts }: { readonly facts: Facts }) {
+  const { operators } = facts;
+  const bad = operators.filter(
+    (operator) =>
+      conditionOf(operator, 'Available')?.status !== 'True' ||
+      conditionOf(operator, 'Degraded')?.status === 'True',
+  );
+  if (operators.length === 0) return <p>{said.operatorsNone}</p>;
+  return (
+    <p>
+      <StatusLabel tone={bad.length === 0 ? 'good' : 'danger'}>
+        {operators.length - bad.length}/{operators.length}
+      </StatusLabel>{' '}
+      {bad.length === 0
+        ? said.operatorsFine(operators.length)
+        : said.operatorsBad(bad.length, operators.length)}
+    </p>
+  );
+}

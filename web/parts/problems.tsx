@@ -1,0 +1,55 @@
+import { Alert, AlertActionLink } from '@patternfly/react-core/dist/dynamic/components/Alert';
+import { useNavigation } from '../app/navigation.tsx';
+import type { Route } from '../app/route.ts';
+import { words } from '../words/english.ts';
+import { Ago } from './ago.tsx';
+
+/** Something that needs a person, with what to do next. */
+export interface Problem {
+  /** Stays the same while the problem is the same. */
+  readonly id: string;
+  readonly level: 'danger' | 'warning' | 'info';
+  readonly title: string;
+  readonly detail: string;
+  readonly since?: string | undefined;
+  /** A place in the console, or a command where the console cannot do it. */
+  readonly next: { readonly text: string; readonly to: Route } | { readonly command: string };
+}
+
+/** Problems, worst first, each with its next step. */
+export function Problems({ problems }: { readonly problems: readonly Problem[] }) {
+  const { go } = useNavigation();
+  return (
+    <ul className="sluice-problems">
+      {problems.map((problem) => {
+        const { id, level, title, detail, since, next } = problem;
+        return (
+          <li key={id}>
+            <Alert
+              isInline
+              variant={level}
+              title={title}
+              component="h3"
+              data-problem={id}
+              {...('to' in next
+                ? { actionLinks: <AlertActionLink onClick={() => go(next.to)}>{next.text}</AlertActionLink> }
+                : {})}
+            >
+              <p className="sluice-said">{detail}</p>
+              {since === undefined ? null : (
+                <p className="sluice-since">
+                  {words.overview.since} <Ago at={since} />
+                </p>
+              )}
+              {'command' in next ? (
+                <p>
+                  {words.overview.next} <code>{next.command}</code>
+                </p>
+              ) : null}
+            </Alert>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

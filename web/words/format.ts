@@ -1,0 +1,40 @@
+import { words } from './english.ts';
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+/** Bytes as disks are sold: 1 GB = 10⁹ bytes, three digits. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return `${value.toFixed(digits)} ${units[unit]}`;
+}
+
+/** A span as a person says it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`. */
+export function formatSpan(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return words.time.seconds(seconds);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return words.time.minutes(minutes);
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return words.time.hours(hours, minutes % 60);
+  return words.time.days(Math.floor(hours / 24), hours % 24);
+}
+
+/** How long ago, or in how long. */
+export function formatRelative(at: number, now: number): string {
+  const ms = now - at;
+  if (Math.abs(ms) < 2_000) return words.time.now;
+  return ms > 0 ? words.time.ago(formatSpan(ms)) : words.time.in(formatSpan(-ms));
+}
+
+/** The exact time in the viewer's own zone, and in UTC. */
+export function formatExact(at: number): string {
+  const date = new Date(at);
+  const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' }).format(date);
+  return `${local} (${date.toISOString().slice(0, 19)}Z)`;
+}
