@@ -73,7 +73,7 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
   const { parseListen } = await import('../http/listen.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
-  const { programVersion } = await import('./version.ts');
+  const { programVersion } = await import('../program/build.ts');
   if ((options.tlsCert === undefined) !== (options.tlsKey === undefined)) {
     throw new SluiceError('Usage', '--tls-cert and --tls-key are given together');
   }
