@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -9,7 +9,8 @@ import { bundleRepository } from '../src/bundle/document.ts';
 import { openMedia } from '../src/media/media.ts';
 import { parseManifest } from '../src/oci/manifest.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
-import { parseTrustedKey } from '../src/trust/keys.ts';
+import { decryptKey, isEncryptedKey } from '../src/trust/encrypted-key.ts';
+import { parseTrustedKey, publicKeyOf } from '../src/trust/keys.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { listeningRegistry, type RunningRegistry } from './stock-registry.ts';
 import { needs, repository } from './tier.ts';
@@ -60,6 +61,15 @@ async function cosignPath(): Promise<string> {
     timeoutMs: 40 * 60_000,
   });
   return stdout.trim();
+}
+
+/** A copy without cosign's tag: only what refers to the bundle is left to find. */
+async function withoutTag(name: string): Promise<string> {
+  const bare = join(directory, name);
+  await cp(release.path, bare, { recursive: true });
+  const tags = join(bare, 'docker/registry/v2/repositories', bundleRepository, '_manifests/tags');
+  await rm(join(tags, `${release.digest.replace(':', '-')}.sig`), { recursive: true });
+  return bare;
 }
 
 /** Our media, served by the stock registry. */
@@ -231,11 +241,7 @@ test(
       HOME: join(directory, 'home'),
       TUF_ROOT: join(directory, 'tuf'),
     };
-    // A copy without cosign's tag: only what refers to the bundle is left to find.
-    const bare = join(directory, 'bare');
-    await cp(release.path, bare, { recursive: true });
-    const tags = join(bare, 'docker/registry/v2/repositories', bundleRepository, '_manifests/tags');
-    await rm(join(tags, `${release.digest.replace(':', '-')}.sig`), { recursive: true });
+    const bare = await withoutTag('bare');
     const registry = await serve(bare, 'referrers');
     try {
       const image = `${registry.host}/${bundleRepository}@${release.digest}`;
@@ -269,5 +275,86 @@ test(
     } finally {
       await media.close();
     }
+  },
+);
+
+test(
+  'cosign 3’s form is verified among the referrers; an attestation beside it is no signature',
+  needs('go', 'docker-registry'),
+  async () => {
+    const cosign = await cosignPath();
+    const env = {
+      ...process.env,
+      COSIGN_PASSWORD: '',
+      HOME: join(directory, 'home'),
+      TUF_ROOT: join(directory, 'tuf'),
+    };
+    const bare = await withoutTag('bare-bundle');
+    const registry = await serve(bare, 'bundles');
+    const image = `${registry.host}/${bundleRepository}@${release.digest}`;
+    const sign = ['--key', join(directory, 'cosign.key'), '--yes', '--allow-http-registry'];
+    const offline = ['--new-bundle-format', '--use-signing-config=false', '--tlog-upload=false'];
+    const trusted = parseTrustedKey('cosign', await readFile(join(directory, 'cosign.pub'), 'utf8'));
+    const open = async () => {
+      const media = await openMedia(join(directory, 'bundles', 'data'));
+      try {
+        return await openBundle(media.content, { digest: release.digest }, [trusted]);
+      } finally {
+        await media.close();
+      }
+    };
+    try {
+      await writeFile(join(directory, 'predicate.json'), '{"bill":"of materials"}');
+      const attest = ['attest', '--predicate', join(directory, 'predicate.json'), '--type', 'custom'];
+      await runOrThrow(cosign, [...attest, ...sign, ...offline, image], { env, timeoutMs: 120_000 });
+      await assert.rejects(open(), { code: 'SignatureUntrusted' });
+      await runOrThrow(cosign, ['sign', ...sign, ...offline, image], { env, timeoutMs: 120_000 });
+    } finally {
+      await registry.close();
+    }
+    const bundle = await open();
+    assert.equal(bundle.signedBy.id, trusted.id);
+    assert.equal(bundle.signatures.length, 1);
+  },
+);
+
+test(
+  'keys with a password go both ways: cosign signs with ours, and we sign with cosign’s',
+  needs('go', 'docker-registry'),
+  async () => {
+    const cosign = await cosignPath();
+    const env = {
+      ...process.env,
+      COSIGN_PASSWORD: 'a long word',
+      HOME: join(directory, 'home'),
+      TUF_ROOT: join(directory, 'tuf'),
+    };
+    const theirs = join(directory, 'theirs');
+    await mkdir(theirs);
+    await runOrThrow(cosign, ['generate-key-pair'], { cwd: theirs, env });
+    const pem = await readFile(join(theirs, 'cosign.key'), 'utf8');
+    assert.ok(isEncryptedKey(pem));
+    const opened = decryptKey(pem, 'a long word', 'cosign.key');
+    const trusted = parseTrustedKey('theirs', await readFile(join(theirs, 'cosign.pub'), 'utf8'));
+    assert.equal(publicKeyOf(opened, 'cosign.key').id, trusted.id);
+
+    const ours = join(directory, 'ours');
+    await runOrThrow(join(repository, 'sluice'), ['bundle', 'keygen', '--out', ours, '--encrypt'], { env });
+    const registry = await serve(release.path, 'signed-by-ours');
+    try {
+      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
+      const flags = ['--tlog-upload=false', '--allow-http-registry', '--yes'];
+      await runOrThrow(cosign, ['sign', '--key', join(ours, 'sluice.key'), ...flags, image], {
+        env,
+        timeoutMs: 120_000,
+      });
+    } finally {
+      await registry.close();
+    }
+    const media = await openMedia(join(directory, 'signed-by-ours', 'data'));
+    const own = parseTrustedKey('ours', await readFile(join(ours, 'sluice.pub'), 'utf8'));
+    const bundle = await openBundle(media.content, { digest: release.digest }, [own]);
+    await media.close();
+    assert.equal(bundle.signedBy.id, own.id);
   },
 );

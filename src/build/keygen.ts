@@ -2,6 +2,7 @@ import { link, mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fsyncDirectory } from '../durable/file.ts';
 import { SluiceError, systemCode } from '../errors/error.ts';
+import { encryptKey } from '../trust/encrypted-key.ts';
 import { generateSigningKey, parseTrustedKey, type TrustedKey } from '../trust/keys.ts';
 
 export interface WrittenKeys {
@@ -13,8 +14,10 @@ export interface WrittenKeys {
 /**
  * Makes a signing key: `sluice.key` (0600) and `sluice.pub` in a directory, which is made where it is missing.
  * Neither is ever overwritten, not even by two of these at once. Errors: Conflict.
+ *
+ * @param password encrypts the private key, as cosign does.
  */
-export async function writeKeys(directory: string): Promise<WrittenKeys> {
+export async function writeKeys(directory: string, password?: string): Promise<WrittenKeys> {
   await mkdir(directory, { recursive: true });
   const pair = generateSigningKey();
   const privatePath = join(directory, 'sluice.key');
@@ -22,7 +25,9 @@ export async function writeKeys(directory: string): Promise<WrittenKeys> {
   const scratch = await mkdtemp(join(directory, '.keygen-'));
   try {
     // Linked into place when whole: a link, unlike a rename, fails where something stands already.
-    await writeFlushed(join(scratch, 'key'), pair.privatePem, 0o600);
+    const { privatePem } = pair;
+    const written = password === undefined ? privatePem : encryptKey(privatePem, password);
+    await writeFlushed(join(scratch, 'key'), written, 0o600);
     await writeFlushed(join(scratch, 'pub'), pair.publicPem, 0o644);
     await place(join(scratch, 'key'), privatePath);
     await place(join(scratch, 'pub'), publicPath).catch(async (error: unknown) => {

@@ -14,7 +14,13 @@ import {
   verifyClaim,
 } from '../trust/cosign.ts';
 import { describeKeys, type TrustedKey } from '../trust/keys.ts';
+import { readSigstoreBundle, signerOf, sigstoreBundleType } from '../trust/sigstore-bundle.ts';
 import { type Attachment, bundleRepository } from './document.ts';
+
+/** Artifact types of signatures among the referrers: of cosign 2, and of cosign 3. */
+const signatureTypes = [signatureArtifactType, sigstoreBundleType] as const;
+/** Media types of the signed documents in them. */
+const documentTypes = [simpleSigningMediaType, sigstoreBundleType] as const;
 
 /** Signature manifests of one bundle that are looked at, and signatures in each of them. */
 const manifestsMax = 16;
@@ -89,7 +95,7 @@ async function* signatureManifests(
     yield { raw: tagged, tag };
   }
   const referrers = await content.referrers(bundleRepository, digest);
-  const signatures = referrers.filter((each) => each.artifactType === signatureArtifactType);
+  const signatures = referrers.filter((each) => signatureTypes.some((type) => type === each.artifactType));
   for (const each of signatures.slice(0, manifestsMax)) {
     if (seen.has(each.digest)) continue;
     seen.add(each.digest);
@@ -101,23 +107,22 @@ async function* signatureManifests(
 async function verifyManifest(
   content: ContentSource,
   raw: RawManifest,
-  context: { digest: Digest; keys: readonly TrustedKey[]; claimedIds: Set<string>; label: string },
+  context: Context,
 ): Promise<TrustedKey | undefined> {
   const manifest = parseManifest(raw.bytes, raw.mediaType);
   if (manifest.kind !== 'image') return undefined;
   let key: TrustedKey | undefined;
   let damage: unknown;
   for (const layer of manifest.layers.slice(0, layersMax)) {
-    if (layer.mediaType !== simpleSigningMediaType) continue;
+    if (!documentTypes.some((type) => type === layer.mediaType)) continue;
     noteClaimedId(layer, context.claimedIds);
     try {
-      const signature = layer.annotations?.[signatureAnnotation] ?? '';
-      const payload = await readBlob(content, bundleRepository, layer.digest, simpleSigningBytesMax);
-      const claim = verifyClaim(payload, signature, context.keys, context.digest);
-      // Of a key that is not known here: it may stand beside, but must speak of the same.
-      if (claim === undefined) requireDigest(payload, context);
-      else requireBundleReference(claim.dockerReference, context.label);
-      key ??= claim?.key;
+      const document = await readBlob(content, bundleRepository, layer.digest, simpleSigningBytesMax);
+      const signer =
+        layer.mediaType === sigstoreBundleType
+          ? verifySigstore(document, context)
+          : verifySimple(document, layer, context);
+      key ??= signer;
     } catch (error) {
       damage ??= error;
     }
@@ -126,6 +131,31 @@ async function verifyManifest(
   if (damage !== undefined) throw damage;
   if (key !== undefined) requireSignaturesOnly(raw, manifest, context.label);
   return key;
+}
+
+interface Context {
+  readonly digest: Digest;
+  readonly keys: readonly TrustedKey[];
+  readonly claimedIds: Set<string>;
+  readonly label: string;
+}
+
+/** cosign's own form: the signature is an annotation beside the signed document. */
+function verifySimple(document: Uint8Array, layer: Descriptor, context: Context): TrustedKey | undefined {
+  const signature = layer.annotations?.[signatureAnnotation] ?? '';
+  const claim = verifyClaim(document, signature, context.keys, context.digest);
+  // Of a key that is not known here: it may stand beside, but must speak of the same.
+  if (claim === undefined) requireDigest([signedDigest(document)], context);
+  else requireBundleReference(claim.dockerReference, context.label);
+  return claim?.key;
+}
+
+/** Sigstore's form, which says nothing of where the bundle stood. */
+function verifySigstore(document: Uint8Array, context: Context): TrustedKey | undefined {
+  const statement = readSigstoreBundle(document);
+  if (statement === undefined) return undefined;
+  requireDigest(statement.digests, context);
+  return signerOf(statement, context.keys);
 }
 
 /**
@@ -139,7 +169,7 @@ function requireSignaturesOnly(raw: RawManifest, manifest: ImageManifest, label:
     config.size <= configBytesMax &&
     layers.length <= layersMax &&
     layers.every((layer) => layer.size <= simpleSigningBytesMax);
-  if (isSmall && layers.every((layer) => layer.mediaType === simpleSigningMediaType)) return;
+  if (isSmall && layers.every((layer) => documentTypes.some((type) => type === layer.mediaType))) return;
   throw new SluiceError(
     'SignatureUntrusted',
     `${label} carries a signature manifest, ${raw.digest}, that names more than signatures`,
@@ -147,12 +177,12 @@ function requireSignaturesOnly(raw: RawManifest, manifest: ImageManifest, label:
   );
 }
 
-function requireDigest(payload: Uint8Array, context: { digest: Digest; label: string }): void {
-  const digest = signedDigest(payload);
-  if (digest === context.digest) return;
+function requireDigest(digests: readonly string[], context: { digest: Digest; label: string }): void {
+  if (digests.includes(context.digest)) return;
+  const other = (digests[0] ?? 'nothing').slice(0, 80);
   throw new SluiceError(
     'DigestMismatch',
-    `${context.label} carries a signature for ${digest.slice(0, 80)}, not for ${context.digest}`,
+    `${context.label} carries a signature for ${other}, not for ${context.digest}`,
   );
 }
 

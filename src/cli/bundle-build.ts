@@ -52,7 +52,11 @@ export function buildCommand(): Command {
       'OpenPGP keys by which the release must be signed; repeatable',
       collect,
     )
-    .requiredOption('--key <file>', 'the private key to sign with')
+    .requiredOption('--key <file>', 'the private key to sign with: of sluice bundle keygen, or of cosign')
+    .option(
+      '--key-password-file <file>',
+      'where the key is encrypted; default: COSIGN_PASSWORD, or asked for',
+    )
     .requiredOption('--out <path>', 'a directory, or a file that ends in .iso, .squashfs or .tar')
     .option(
       '--since <base>',
@@ -111,13 +115,13 @@ interface BuildOptions extends RegistryOptions {
   releaseSignatures?: string[];
   releaseKeyring?: string[];
   key: string;
+  keyPasswordFile?: string;
   out: string;
   output?: string;
 }
 
 async function build(options: BuildOptions): Promise<void> {
   const format = parseFormat(options.output);
-  const { readFile } = await import('node:fs/promises');
   const { buildBundle } = await import('../build/bundle.ts');
   const progress = createProgress();
   const started = Date.now();
@@ -126,12 +130,7 @@ async function build(options: BuildOptions): Promise<void> {
     payload: options.payload,
     images: assignments('--image', options.image ?? []),
     roles: await readRoles(options.role ?? []),
-    privatePem: await readFile(options.key, 'utf8').catch((cause: unknown) => {
-      throw new SluiceError('NotFound', `the key ${options.key} cannot be read`, {
-        cause,
-        next: 'Make one with: sluice bundle keygen --out DIR',
-      });
-    }),
+    privatePem: await readPrivateKey(options.key, options.keyPasswordFile),
     out: options.out,
     access: registryAccess(options),
     ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
@@ -151,6 +150,20 @@ async function build(options: BuildOptions): Promise<void> {
   });
   progress.end();
   await showBuilt(built, built.files[0] ?? options.out, format);
+}
+
+async function readPrivateKey(file: string, passwordFile: string | undefined): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  const pem = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new SluiceError('NotFound', `the key ${file} cannot be read`, {
+      cause,
+      next: 'Make one with: sluice bundle keygen --out DIR',
+    });
+  });
+  const { decryptKey, isEncryptedKey } = await import('../trust/encrypted-key.ts');
+  if (!isEncryptedKey(pem)) return pem;
+  const { readKeyPassword } = await import('./key-password.ts');
+  return decryptKey(pem, await readKeyPassword(file, { file: passwordFile }), file);
 }
 
 async function readReleaseSignatureOptions(

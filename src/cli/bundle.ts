@@ -56,8 +56,16 @@ function keygenCommand(): Command {
       'Make a key to sign bundles with: sluice.key (keep it secret) and sluice.pub (give it to clusters).',
     )
     .requiredOption('--out <directory>', 'where they are written; existing files are never overwritten')
-    .addHelpText('after', '\nExample:\n  sluice bundle keygen --out ./keys')
-    .action(async (options: { out: string }) => keygen(options.out));
+    .option('--encrypt', 'encrypt the private key with a password, in the form that cosign takes as well')
+    .option(
+      '--key-password-file <file>',
+      'the password for --encrypt; default: COSIGN_PASSWORD, or asked for',
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  sluice bundle keygen --out ./keys\n  sluice bundle keygen --out ./keys --encrypt',
+    )
+    .action(keygen);
 }
 
 async function openPath(path: string): Promise<Media> {
@@ -143,9 +151,14 @@ async function verify(path: string, options: { key?: string[]; output?: string }
   await showReport(report, path, format, keys);
 }
 
-async function keygen(directory: string): Promise<void> {
+async function keygen(options: { out: string; encrypt?: true; keyPasswordFile?: string }): Promise<void> {
   const { writeKeys } = await import('../build/keygen.ts');
-  const keys = await writeKeys(directory);
+  const { readKeyPassword } = await import('./key-password.ts');
+  const asked = options.encrypt === true || options.keyPasswordFile !== undefined;
+  const password = asked
+    ? await readKeyPassword('sluice.key', { file: options.keyPasswordFile, twice: true })
+    : undefined;
+  const keys = await writeKeys(options.out, password);
   print(`${keys.privatePath}  the private key: keep it secret, sign with it`);
   print(`${keys.publicPath}  the public key: give it to every cluster (key ${keys.key.id})`);
   print(`fingerprint (SHA-256 of the public key): ${keys.key.fingerprint}`);
