@@ -20,8 +20,9 @@ const program = '/opt/sluice';
 /** A host with its own systemd, logind, bus and reboots: a booted container on a network of its own. */
 export interface BootedHost {
   readonly root: string;
-  /** The address at which the host reaches this process. */
+  /** The address at which the host reaches this process, and its own. */
   readonly gateway: string;
+  readonly address: string;
   /** Runs a command inside. Throws where it fails, unless `check` is false. */
   inside(command: readonly string[], options?: { check?: boolean; input?: string }): string;
   /** How often it has booted. */
@@ -50,6 +51,10 @@ export interface HostOptions {
   readonly versions: Readonly<Record<string, string>>;
   /** Lines for [Service] of the agent's unit. */
   readonly service?: string;
+  /** Shipped units that are installed and enabled beside the agent's. */
+  readonly units?: readonly string[];
+  /** Told of the host's root and address before it boots for the first time. */
+  readonly prepare?: (root: string, address: string) => Promise<void>;
 }
 
 /** Boots a host that runs the shipped unit of the agent, with a played rpm-ostree. */
@@ -69,7 +74,9 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
   for (const words of [`addr add ${subnet}.2/24 dev eth0`, 'link set eth0 up', 'link set lo up']) {
     must('ip', '-n', id, ...words.split(' '));
   }
+  const address = `${subnet}.2`;
   install(root, { ...options, config: options.config.replaceAll('GATEWAY', `${subnet}.1`) });
+  await options.prepare?.(root, address);
 
   let boots = 0;
   let machine: ChildProcess | undefined;
@@ -113,6 +120,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
   const host: BootedHost = {
     root,
     gateway: `${subnet}.1`,
+    address,
     inside(command, { check = true, input } = {}) {
       const result = spawnSync('nsenter', [...enter(), ...command], {
         encoding: 'utf8',
@@ -174,7 +182,13 @@ function install(root: string, options: HostOptions): void {
     mkdirSync(join(root, to, '..'), { recursive: true });
     writeFileSync(join(root, to), content);
   };
-  for (const file of ['system/sluice-agent.service', 'sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf']) {
+  const units = ['sluice-agent.service', ...(options.units ?? [])];
+  const files = [
+    ...units.map((unit) => `system/${unit}`),
+    'sysusers.d/sluice.conf',
+    'tmpfiles.d/sluice.conf',
+  ];
+  for (const file of files) {
     put(join(deploy, file), `usr/lib/${file.replace(/^system\//, 'systemd/system/')}`);
   }
   put(
@@ -196,9 +210,9 @@ function install(root: string, options: HostOptions): void {
     `${[...quick, 'RestartSec=200ms', 'ReadWritePaths=/var/lib/played-ostree', ...shown, options.service ?? ''].join('\n')}\n[Unit]\nStartLimitIntervalSec=0\n`,
   );
   for (const [target, unit] of [
-    ['multi-user.target', 'sluice-agent.service'],
-    ['sysinit.target', 'played-boot.service'],
-  ] as const) {
+    ...units.map((each) => ['multi-user.target', each] as const),
+    ['sysinit.target', 'played-boot.service'] as const,
+  ]) {
     mkdirSync(join(root, `etc/systemd/system/${target}.wants`), { recursive: true });
     symlinkSync(`/usr/lib/systemd/system/${unit}`, join(root, `etc/systemd/system/${target}.wants/${unit}`));
   }
