@@ -4,12 +4,17 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import type { AnyObject, Node } from '../src/api/core.ts';
+import { labels } from '../src/api/names.ts';
 import type { ClusterOperator, ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
 import { renderTable } from '../src/cli/output.ts';
 import { reportView, wrapRows } from '../src/cli/preflight-report.ts';
+import { clusterConcerns, recommendations } from '../src/cli/upgrade-recommend.ts';
+import { recommendLines, targetLines } from '../src/cli/upgrade-recommend-view.ts';
+import { refusalLines, standingRefusal } from '../src/cli/upgrade-refusal.ts';
 import { updateReportLines } from '../src/cli/upgrade-report-view.ts';
 import { updateStatus } from '../src/cli/upgrade-status.ts';
 import { versionLines } from '../src/cli/upgrade-view.ts';
+import { bundlesOf } from '../src/release/known.ts';
 import type { UpdateReport } from '../src/update/report.ts';
 
 /**
@@ -45,6 +50,17 @@ for (const name of readdirSync(root)) {
     };
     golden(name, 'status.txt', () => [...versionLines(version, now), '', ...updateStatus(seen, now)]);
     golden(name, 'status-all.txt', () => updateStatus(seen, now, 'all'));
+    golden(name, 'recommend.txt', () => {
+      const facts = recommendFacts(seen, all<UpdatePreflight>('UpdatePreflight'));
+      const cluster = clusterConcerns(facts);
+      const found = recommendations(facts);
+      const each = found.flatMap((target) => ['', '---', '', ...targetLines(cluster, target)]);
+      return [...recommendLines(cluster, found), ...each];
+    });
+    const refusal = standingRefusal(version);
+    if (refusal !== undefined) {
+      golden(name, 'refusal-100.txt', () => refusalLines(refusal.to, refusal.message, 100));
+    }
   }
   for (const report of all<UpdatePreflight>('UpdatePreflight')) {
     for (const [file, columns] of [
@@ -58,6 +74,21 @@ for (const name of readdirSync(root)) {
       });
     }
   }
+}
+
+function recommendFacts(
+  seen: { version: ClusterVersion; nodes: readonly Node[]; updates: readonly NodeUpdate[] },
+  preflights: readonly UpdatePreflight[],
+) {
+  const controlPlane = seen.nodes.filter((node) => node.metadata.labels?.[labels.controlPlane] !== undefined);
+  return {
+    version: seen.version,
+    bundles: bundlesOf(seen.updates),
+    preflights,
+    controlPlane: controlPlane.length,
+    accepted: new Set<string>(),
+    now,
+  };
 }
 
 function golden(name: string, file: string, render: () => string[]): void {

@@ -136,12 +136,22 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
 
   test('a real update is refused with every reason, and can be taken back', async () => {
     const { stdout } = await sluice(['upgrade', '--to', '1.1.0'], 3);
-    assert.match(stdout, /The update to 1\.1\.0 is refused\./);
-    assert.match(stdout, /ReleaseContent.*\n.*LegacyMode|LegacyMode.*\n.*ReleaseContent/s);
+    assert.match(stdout, /^The update to 1\.1\.0 is refused: \d findings stand against it\.$/m);
+    assert.match(stdout, /^LegacyMode +preflight +demo: legacyMode is on$/m);
+    assert.match(stdout, /^ReleaseContent +content +/m);
+    assert.match(stdout, /^Next:\n[\s\S]*^ {2}LegacyMode: Turn it off\.$/m);
+    assert.match(stdout, /accept LegacyMode --to 1\.1\.0 --reason WHY\n[\s\S]*upgrade clear$/m);
     assert.match(
       (await sluice(['upgrade', 'status'], 0)).stdout,
-      /Cluster version is 1\.0\.0[\s\S]*ReleaseAccepted=False:[\s\S]*LegacyMode/,
+      /Cluster version is 1\.0\.0[\s\S]*ReleaseAccepted=False:[\s\S]*LegacyMode[\s\S]*upgrade clear/,
     );
+    const quiet = await sluice(['upgrade', 'recommend', '--version', '1.1.0', '--quiet'], 3);
+    assert.equal(quiet.stdout, 'LegacyMode\n');
+    const taken = ['--quiet', '--accept', 'LegacyMode'];
+    assert.equal((await sluice(['upgrade', 'recommend', '--version', '1.1.0', ...taken], 0)).stdout, '');
+    const data = JSON.parse((await sluice(['upgrade', '--to', '1.1.0', '-o', 'json'], 3)).stdout);
+    assert.deepEqual(data.refusedBy, data.findings.map(({ name }: { name: string }) => name).sort());
+    assert.ok(data.refusedBy.includes('LegacyMode') && data.refusedBy.includes('ReleaseContent'));
     assert.match((await sluice(['upgrade', 'clear'], 0)).stderr, /Taken back: the request for 1\.1\.0/);
     assert.match((await sluice(['upgrade', 'clear'], 0)).stderr, /Nothing is asked for/);
   });
@@ -171,7 +181,16 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     );
     assert.match(
       (await sluice(['upgrade', 'recommend'], 0)).stdout,
-      /^1\.1\.0 +on media \(master-0\) +Passed +none known$/m,
+      /^Updates to 1\.1:\n.*\n1\.1\.0 +on media \(master-0\) +Passed +no known issues relevant to this cluster$/m,
+    );
+    assert.match(
+      (await sluice(['upgrade', 'recommend', '--version', '1.1.0'], 0)).stdout,
+      /^1\.1\.0: no known issues[\s\S]*Next:\n {2}\S*sluice release add 1\.1\.0\n {2}\S*sluice upgrade --to 1\.1\.0$/m,
+    );
+    assert.equal((await sluice(['upgrade', 'recommend', '--version', '1.1.0', '--quiet'], 0)).stdout, '');
+    assert.match(
+      (await sluice(['upgrade', 'recommend', '--version', '9.9.9'], 1)).stderr,
+      /at hand: 1\.1\.0/,
     );
     await sluice(['preflight', 'show', 'nothing'], 1);
   });

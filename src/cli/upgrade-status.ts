@@ -151,7 +151,7 @@ function nodeTable(
   return ['', title, table, ...(more > 0 ? [`… and ${more} more: --details=nodes shows them.`] : [])];
 }
 
-function nodeView(node: Node, { updates }: UpdateObjects, now: number): NodeView {
+function nodeView(node: Node, { updates, version }: UpdateObjects, now: number): NodeView {
   const { name } = node.metadata;
   const update = updates.find((each) => each.metadata.name === name);
   const status = update?.status;
@@ -175,6 +175,8 @@ function nodeView(node: Node, { updates }: UpdateObjects, now: number): NodeView
   });
   if (degraded !== undefined) return view('Degraded', degraded.message || degraded.reason);
   if (!isReady) return view('Unavailable', 'the node is not ready');
+  const isAtRest = version.status?.history?.[0]?.state === 'Completed';
+  if (update?.spec.osImage === undefined && isAtRest) return view('Completed', '');
   if (update?.spec.osImage === undefined) return view('Pending', 'nothing was given to it yet');
   if (runs) return view('Completed', '');
   if (hold !== undefined) return view('Held', `${hold.gate}: ${hold.message}`);
@@ -236,6 +238,10 @@ function estimateMs({ status }: ClusterVersion): number {
 function duration(version: ClusterVersion, now: number): string {
   const [latest] = version.status?.history ?? [];
   if (latest === undefined) return '-';
+  if (latest.completionTime !== null && latest.state === 'Completed') {
+    const took = Date.parse(latest.completionTime) - Date.parse(latest.startedTime);
+    return `${humanDuration(took)} (completed ${humanDuration(now - Date.parse(latest.completionTime))} ago)`;
+  }
   const spent = now - Date.parse(latest.startedTime);
   const left = estimateMs(version) - spent;
   const words =
@@ -252,7 +258,10 @@ function fromVersion({ status }: ClusterVersion): string {
 }
 
 function completion(version: ClusterVersion, all: number, updating: number, behind: number): string {
-  const percent = /\((\d+)% complete\)/.exec(conditionOf(version, 'Progressing')?.message ?? '')?.[1];
+  const isDone = version.status?.history?.[0]?.state === 'Completed';
+  const percent = isDone
+    ? '100'
+    : /\((\d+)% complete\)/.exec(conditionOf(version, 'Progressing')?.message ?? '')?.[1];
   const done = all - behind;
   const operators = `${done} ${done === 1 ? 'operator' : 'operators'} updated, ${updating} updating, ${behind - updating} waiting`;
   return percent === undefined ? `? (${operators})` : `${percent}% (${operators})`;

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import type { Digest } from '../oci/digest.ts';
 import { acceptedAfter } from '../preflight/request.ts';
-import { recommendations, versionLines } from './upgrade-view.ts';
+import { clusterConcerns, exitOf, recommendations } from './upgrade-recommend.ts';
+import { versionLines } from './upgrade-view.ts';
 
 const now = Date.parse('2026-01-01T14:00:00Z');
 const digest = (letter: string): Digest => `sha256:${letter.repeat(64)}`;
@@ -78,45 +79,107 @@ test('what was forced through is shown', () => {
   );
 });
 
-test('every release at hand is listed, newest first, with what is known and what is not', () => {
-  const bundle = (release: string, letter: string, where: object) => ({
-    name: `b-${release}`,
-    version: release,
-    bundleDigest: digest('e'),
-    payload: digest(letter),
-    heldBy: [],
-    mountedOn: [],
-    ...where,
-  });
-  const found = recommendations(
-    version({
-      availableUpdates: [
-        { version: '1.10.0', image: image('c') },
-        { version: '1.9.0', image: image('b') },
+const bundle = (release: string, letter: string, where: object) => ({
+  name: `b-${release}`,
+  version: release,
+  bundleDigest: digest('e'),
+  payload: digest(letter),
+  heldBy: [],
+  mountedOn: [],
+  ...where,
+});
+const report = (letter: string, status: NonNullable<UpdatePreflight['status']>) =>
+  ({
+    metadata: { name: `update-${letter.repeat(12)}` },
+    spec: {},
+    status: {
+      runID: 'r',
+      finishedAt: '2026-01-01T13:00:00Z',
+      target: { digest: digest(letter) },
+      source: { digest: digest('a') },
+      checkSet: 'set',
+      ...status,
+    },
+  }) as UpdatePreflight;
+const recommendFacts = (accepted: string[] = []) => ({
+  version: version({
+    availableUpdates: ['b', 'c', 'f'].map((letter) => ({ version: '', image: image(letter) })),
+    conditions: [
+      condition('Failing', 'False', '', 'AsExpected'),
+      condition('Progressing', 'True', 'on its way', 'Applying'),
+      condition('Upgradeable', 'False', 'operator dns does not agree', 'Dns'),
+    ],
+  }),
+  bundles: [
+    bundle('1.0.9', 'b', { heldBy: ['m0', 'm1', 'm2'] }),
+    bundle('1.10.0', 'c', { heldBy: ['m0'], mountedOn: ['m1'] }),
+    bundle('1.0.8', 'f', {}),
+    bundle('2.0.0', 'd', {}),
+    bundle('1.0.0', 'a', {}),
+  ],
+  preflights: [
+    report('b', {
+      verdict: 'Blocked',
+      checks: [
+        { name: 'X', result: 'Risk', component: 'dns', message: 'found' },
+        { name: 'Y', result: 'Risk', message: 'taken', accepted: true },
+        { name: 'Z', result: 'Error', message: 'no pull' },
+        { name: 'W', result: 'Risk', severity: 'warning' },
       ],
     }),
-    [
-      bundle('1.9.0', 'b', { heldBy: ['m0', 'm1', 'm2'] }),
-      bundle('1.10.0', 'c', { heldBy: ['m0'], mountedOn: ['m1'] }),
-      bundle('2.0.0', 'd', {}),
-      bundle('1.0.0', 'a', {}),
-    ],
-    [
-      {
-        metadata: { name: 'update-bbbbbbbbbbbb' },
-        status: { verdict: 'Blocked', message: '1 unaccepted risk: X' },
-      } as UpdatePreflight,
-    ],
-    3,
-  );
+    report('f', { verdict: 'Passed', source: { digest: digest('d') } }),
+  ],
+  controlPlane: 3,
+  accepted: new Set(accepted),
+  now,
+});
+
+test('every release at hand is listed, newest first, with what is known and what is not', () => {
+  const found = recommendations(recommendFacts(['PreflightNotRun']));
   assert.deepEqual(
-    found.map((each) => [each.version, each.content, each.preflight, each.issues]),
+    found.map((each) => [
+      each.version,
+      each.content,
+      each.preflight,
+      each.issues
+        .map((issue) => `${issue.name}=${issue.status}${issue.accepted ? ' accepted' : ''}`)
+        .join(' '),
+    ]),
     [
-      ['2.0.0', '', 'not run', 'no path from 1.0.0'],
-      ['1.10.0', 'on 1 of 3 nodes, on media (m1)', 'not run', 'none known'],
-      ['1.9.0', 'on every node', 'Blocked', '1 unaccepted risk: X'],
+      ['2.0.0', '', 'not run', 'UpdatePath=True Upgradeable=True PreflightNotRun=Unknown accepted'],
+      [
+        '1.10.0',
+        'on 1 of 3 nodes, on media (m1)',
+        'not run',
+        'Upgradeable=True PreflightNotRun=Unknown accepted',
+      ],
+      ['1.0.9', 'on every node', 'Blocked', 'X=True Y=True accepted Z=Unknown'],
+      ['1.0.8', '', 'Passed', 'PreflightStale=Unknown'],
     ],
   );
+});
+
+test('what of the cluster speaks against any update; what nobody says is unknown', () => {
+  const { well, concerns } = clusterConcerns(recommendFacts());
+  assert.deepEqual(well, ['Failing (AsExpected)']);
+  assert.deepEqual(
+    concerns.map(({ name, status, reason }) => [name, status, reason]),
+    [
+      ['Progressing', 'True', 'Applying'],
+      ['CannotRetrieveUpdates', 'Unknown', 'NotReported'],
+    ],
+  );
+});
+
+test('open issues decide the exit: what is known blocks, what is not is incomplete', () => {
+  const issue = (status: 'True' | 'Unknown', accepted = false) => ({
+    ...{ name: 'X', reason: 'R', message: '' },
+    ...{ status, accepted },
+  });
+  assert.equal(exitOf([]), 0);
+  assert.equal(exitOf([issue('True', true), issue('Unknown', true)]), 0);
+  assert.equal(exitOf([issue('True', true), issue('Unknown')]), 5);
+  assert.equal(exitOf([issue('True'), issue('Unknown')]), 3);
 });
 
 test('accept adds, takes back with a minus, replaces and clears', () => {

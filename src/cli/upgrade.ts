@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ConnectOptions, withClient, withConnection } from './connect.ts';
-import { formatFlag, formatHelp, note, parseFormat, print, printObject, renderTable } from './output.ts';
+import { type Format, formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
 import { collectNames, printReport } from './preflight.ts';
 import { acceptedHere } from './preflight-accept.ts';
 import { exitCodeOf } from './preflight-report.ts';
@@ -19,6 +19,14 @@ interface UpgradeOptions extends ConnectOptions {
   readonly details?: string;
   readonly output?: string;
   readonly detailedExitcode?: boolean;
+}
+
+interface RecommendOptions extends ConnectOptions {
+  readonly version?: string;
+  readonly accept?: readonly string[];
+  readonly quiet?: boolean;
+  readonly showOutdatedReleases?: boolean;
+  readonly output?: string;
 }
 
 interface AcceptOptions extends ConnectOptions {
@@ -53,9 +61,13 @@ export function command(): Command {
       return withClient(options, (client) => status(client, options));
     });
   withConnection(root.command('recommend').description('The releases at hand, and what speaks against each'))
+    .option('--version <version>', 'this one in full; exits 3 where something stands against it')
+    .option('--accept <names...>', 'issues that are taken, by their names', collectNames)
+    .option('--quiet', 'print nothing but the names of open issues')
+    .option('--show-outdated-releases', 'all releases of a minor version, not the newest two')
     .option(formatFlag, formatHelp)
     .action((_: object, self: Command) => {
-      const options = self.optsWithGlobals() as UpgradeOptions;
+      const options = self.optsWithGlobals() as RecommendOptions;
       return withClient(options, (client) => recommend(client, options));
     });
   withConnection(root.command('accept').description('Take risks by their names; NAME- takes one back'))
@@ -90,6 +102,7 @@ Examples:
   sluice upgrade --to 1.1.0
   sluice upgrade --to-latest --accept EvictionPolicyRemoved
   sluice upgrade status
+  sluice upgrade recommend --version 1.1.0 --quiet   Names of what stands against it, for scripts
   sluice upgrade report --out /media/usb   The signed report of the last update, to carry out
   sluice upgrade clear`,
   );
@@ -128,7 +141,7 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   const asked = await desireUpdate(client, release, { force: options.force === true });
   note(`Requested update to ${shown}`);
   const judged = await request.untilJudged(client, asked, release);
-  if (judged.end === 'refused') return refused(judged, shown);
+  if (judged.end === 'refused') return await refused(judged, shown, format);
   note(`${shown} is accepted`);
   if (options.wait === false) return note('it goes on by itself; see: sluice upgrade status');
   const done = await request.untilCompleted(client, release);
@@ -137,11 +150,18 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   if (risks !== undefined && options.detailedExitcode === true) process.exitCode = 4;
 }
 
-function refused(judged: { untrusted: boolean; message: string }, shown: string): void {
-  print(`The update to ${shown} is refused.`);
-  print(judged.message);
-  note('The request stands and goes through once this is mended; take it back: sluice upgrade clear');
+async function refused(
+  judged: { untrusted: boolean; message: string },
+  shown: string,
+  format: Format,
+): Promise<void> {
   process.exitCode = judged.untrusted ? 6 : 3;
+  const { refusalData, refusalLines } = await import('./upgrade-refusal.ts');
+  const data = refusalData(shown, judged.message);
+  if (format === 'json' || format === 'yaml') return await printObject(data, format);
+  if (format === 'name') return print(data.refusedBy.join('\n'));
+  const columns = process.stdout.isTTY && format !== 'wide' ? process.stdout.columns : undefined;
+  print(refusalLines(shown, judged.message, columns).join('\n'));
 }
 
 async function overview(client: KubeClient, options: UpgradeOptions): Promise<void> {
@@ -161,7 +181,8 @@ async function status(client: KubeClient, options: UpgradeOptions): Promise<void
   if (format === 'json' || format === 'yaml') return await printObject(version, format);
   if (format === 'name') return print(`clusterversion/${version.metadata.name}`);
   const now = Date.now();
-  print(versionLines(version, now).join('\n'));
+  const columns = process.stdout.isTTY && format !== 'wide' ? process.stdout.columns : undefined;
+  print(versionLines(version, now, columns).join('\n'));
   const isMoving = version.status?.history?.[0]?.state !== 'Completed';
   if (!isMoving && format !== 'wide' && options.details === undefined) return;
   const { detailWords, updateStatus } = await import('./upgrade-status.ts');
@@ -182,10 +203,11 @@ async function status(client: KubeClient, options: UpgradeOptions): Promise<void
   print(`\n${updateStatus(objects, now, detail).join('\n').trimEnd()}`);
 }
 
-async function recommend(client: KubeClient, options: UpgradeOptions): Promise<void> {
+async function recommend(client: KubeClient, options: RecommendOptions): Promise<void> {
   const format = parseFormat(options.output);
   const { readClusterVersion } = await import('./upgrade-request.ts');
-  const { recommendations } = await import('./upgrade-view.ts');
+  const { clusterConcerns, exitOf, recommendations } = await import('./upgrade-recommend.ts');
+  const { recommendLines, targetLines } = await import('./upgrade-recommend-view.ts');
   const { knownBundles } = await import('../release/content.ts');
   const { labels } = await import('../api/names.ts');
   const [version, bundles, preflights, nodes] = await Promise.all([
@@ -194,16 +216,39 @@ async function recommend(client: KubeClient, options: UpgradeOptions): Promise<v
     client.list(client.kinds.UpdatePreflight),
     client.list(client.kinds.Node, { labelSelector: labels.controlPlane }),
   ]);
-  const found = recommendations(version, bundles, preflights.items, nodes.items.length);
-  if (format === 'json' || format === 'yaml') return await printObject(found, format);
-  if (format === 'name') return print(found.map((each) => each.name).join('\n'));
-  if (found.length === 0) {
-    return note(
-      'No other release is at hand. Attach media that carry one: sluice media attach PATH --node NODE',
-    );
+  const facts = {
+    version,
+    bundles,
+    preflights: preflights.items,
+    controlPlane: nodes.items.length,
+    accepted: new Set(options.accept ?? []),
+    now: Date.now(),
+  };
+  const cluster = clusterConcerns(facts);
+  const found = recommendations(facts);
+  const wanted =
+    options.version === undefined ? undefined : found.find((each) => each.version === options.version);
+  if (options.version !== undefined && wanted === undefined) {
+    const known = found.map((each) => each.version).join(', ') || 'none';
+    throw new SluiceError('NotFound', `${options.version} is no other release at hand; at hand: ${known}`, {
+      next: 'Attach media that carry it: sluice media attach PATH --node NODE.',
+    });
   }
-  const rows = found.map((each) => [each.version, each.content, each.preflight, each.issues]);
-  print(renderTable(['VERSION', 'CONTENT', 'PREFLIGHT', 'ISSUES'], rows));
+  const issues = [...cluster.concerns, ...(wanted?.issues ?? [])];
+  if (options.version !== undefined || options.quiet === true) process.exitCode = exitOf(issues);
+  if (options.quiet === true) {
+    const names = new Set(issues.filter((issue) => !issue.accepted).map((issue) => issue.name));
+    return names.size === 0 ? undefined : print([...names].sort().join('\n'));
+  }
+  const data = { concerns: cluster.concerns, releases: wanted === undefined ? found : [wanted] };
+  if (format === 'json' || format === 'yaml') return await printObject(data, format);
+  if (format === 'name') return print(data.releases.map((each) => each.name).join('\n'));
+  const outdated = options.showOutdatedReleases === true || format === 'wide';
+  print(
+    (wanted === undefined ? recommendLines(cluster, found, { outdated }) : targetLines(cluster, wanted)).join(
+      '\n',
+    ),
+  );
 }
 
 async function accept(client: KubeClient, given: readonly string[], options: AcceptOptions): Promise<void> {

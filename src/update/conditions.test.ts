@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Finding } from '../gates/finding.ts';
 import { judge } from '../gates/finding.ts';
 import { type RequestView, type UpdateView, updateConditions } from './conditions.ts';
-import { acceptedRisksText, refusalOf } from './refusal.ts';
+import { acceptedRisksText, readRefusal, refusalOf } from './refusal.ts';
 
 const release = { version: '1.1.0', image: 'q.example/r@sha256:b' };
 const idle: UpdateView = {
@@ -139,8 +139,28 @@ test('a refusal names every finding and what to do', () => {
   assert.equal(view.waiting, false);
   assert.match(
     view.message,
-    /Multiple precondition checks failed:\n\* Precondition "A" failed because of "preflight": found it\. Mend it\.\n\* Precondition "B"/,
+    /Multiple precondition checks failed:\n\* Precondition "A" failed because of "preflight": found it\n {2}Next: Mend it\.\n\* Precondition "B"/,
   );
+});
+
+test('a refusal can be read back, to be shown, as it was written', () => {
+  const findings = [
+    risk('A', { next: 'Mend it:\n* like this' }),
+    risk('B.x-y', { gate: 'edge', message: 'two\n* lines "quoted": here' }),
+    risk('Preflight', { result: 'Running', message: 'runs' }),
+  ];
+  const read = (some: Finding[]) => readRefusal(refusalOf(judge(some, none), release).message);
+  const wanted = [
+    { name: 'A', gate: 'preflight', message: 'found it', next: 'Mend it: * like this' },
+    { name: 'B.x-y', gate: 'edge', message: 'two * lines "quoted": here' },
+    { name: 'Preflight', message: 'runs' },
+  ];
+  assert.deepEqual(read(findings), wanted);
+  findings.forEach((finding, index) => {
+    assert.deepEqual(read([finding]), [wanted[index]]);
+  });
+  assert.equal(readRefusal('Stopped at 1.0.0: the cluster version is invalid'), undefined);
+  assert.equal(readRefusal('The update cannot be verified: version="" image="x": y'), undefined);
 });
 
 test('P-128 while it is only looked at, ReleaseAccepted is Unknown', () => {

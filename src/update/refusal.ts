@@ -25,20 +25,59 @@ export function refusalOf(
   };
 }
 
-/** As the cluster-version operator writes it: one sentence, or a list (facts §5.2). */
+/** As the cluster-version operator writes it: one sentence, or a list. What to do stands on a line of its own. */
 function preconditionText(findings: readonly Finding[]): string {
   const [only] = findings;
   if (findings.length === 1 && only !== undefined) return sentence(only);
-  return `Multiple precondition checks failed:\n${findings.map((finding) => `* ${sentence(finding)}`).join('\n')}`;
+  return `${severalHead}${findings.map((finding) => `\n* ${sentence(finding)}`).join('')}`;
 }
 
-function sentence(finding: Finding): string {
-  const next = finding.next === undefined ? '' : ` ${finding.next}`;
-  if (finding.result === 'Running') return `${finding.name}: ${finding.message}`;
-  return `Precondition "${finding.name}" failed because of "${finding.gate}": ${finding.message}.${next}`.replace(
-    '..',
-    '.',
-  );
+const severalHead = 'Multiple precondition checks failed:';
+
+function sentence({ name, gate, result, message, next }: Finding): string {
+  const words = oneLine(message);
+  if (result === 'Running') return `${name}: ${words}`;
+  const todo = next === undefined ? '' : `\n  Next: ${oneLine(next)}`;
+  return `Precondition "${name}" failed because of "${gate}": ${words}${todo}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+/** One finding of a refusal, as it can be read back. */
+export interface RefusedBy {
+  readonly name: string;
+  /** The gate that it is of; absent while it is not known yet. */
+  readonly gate?: string;
+  readonly message: string;
+  readonly next?: string;
+}
+
+/**
+ * The findings that a message of `refusalOf` tells, for those who show them; undefined where it is another message.
+ * Nothing is decided by it.
+ */
+export function readRefusal(message: string): RefusedBy[] | undefined {
+  const head = /^[A-Z][a-z ]+ version="[^"]*" image="[^"]*": /.exec(message)?.[0];
+  if (head === undefined) return undefined;
+  const rest = message.slice(head.length);
+  const items = rest.startsWith(`${severalHead}\n* `)
+    ? rest.slice(severalHead.length + 3).split('\n* ')
+    : [rest];
+  const found = items.map(readSentence);
+  return found.every((each) => each !== undefined) ? (found as RefusedBy[]) : undefined;
+}
+
+function readSentence(text: string): RefusedBy | undefined {
+  const failed =
+    /^Precondition "([^"]+)" failed because of "([^"]+)": ([^\n]*)(?:\n {2}Next: ([^\n]*))?$/.exec(text);
+  if (failed !== null) {
+    const [, name = '', gate = '', message = '', next] = failed;
+    return { name, gate, message, ...(next === undefined ? {} : { next }) };
+  }
+  const running = /^([A-Z][A-Za-z0-9.-]*): ([^\n]*)$/.exec(text);
+  return running === null ? undefined : { name: running[1] ?? '', message: running[2] ?? '' };
 }
 
 /** What the history says about an update that went through findings; undefined where nothing stood against it. */
