@@ -8,6 +8,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ensureBuilt } from '../src/console/build.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
 import { programBuild, programVersion } from '../src/program/build.ts';
 import { noticesFile } from '../src/program/files.ts';
@@ -33,6 +34,8 @@ async function main(): Promise<void> {
     throw new Error(`--arch takes ${architectures.join(', ')} or all, not ${values.arch}`);
   const out = values.out ?? join(repository, 'dist');
   await mkdir(out, { recursive: true });
+  const console = await ensureBuilt((text) => process.stderr.write(`${text}\n`));
+  if ('next' in console) throw new Error(`the web console is not built; ${console.next}`);
   const builder = join(runtimeDirectory(own), 'bin', 'node');
   const parts = await makeParts(runtimeDirectory(own), await commitOf());
   const version = programVersion();

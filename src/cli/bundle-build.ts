@@ -123,6 +123,11 @@ interface BuildOptions extends RegistryOptions {
 async function build(options: BuildOptions): Promise<void> {
   const format = parseFormat(options.output);
   const { buildBundle } = await import('../build/bundle.ts');
+  if (options.withSluice === true) {
+    const { ensureBuilt } = await import('../console/build.ts');
+    const console = await ensureBuilt(note);
+    if ('next' in console) note(`the web console is not on the disk: it is not built. ${console.next}`);
+  }
   const progress = createProgress();
   const started = Date.now();
   let moved = 0;

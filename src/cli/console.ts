@@ -68,7 +68,7 @@ Examples:
 }
 
 async function start(options: ConsoleCommandOptions): Promise<void> {
-  const { builtFiles, runConsole } = await import('../console/run.ts');
+  const { runConsole } = await import('../console/run.ts');
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const { parseListen } = await import('../http/listen.ts');
   const { createLogger } = await import('../observe/log.ts');
@@ -102,10 +102,10 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
       ...tls,
       prefix: prefixOf(options.prefix),
       links: options.link,
-      filesDirectory: options.files === undefined ? builtFiles : resolve(options.files),
       version: programVersion(),
       logger: createLogger('console'),
       signal: terminationSignal(),
+      ...(options.files === undefined ? {} : { filesDirectory: resolve(options.files) }),
       ...(options.publicUrl === undefined ? {} : { publicUrl: publicOf(options.publicUrl) }),
       ...(options.socket === undefined ? {} : { socket: resolve(options.socket) }),
       ...(options.sessionKey === undefined ? {} : { sessionKeyFile: resolve(options.sessionKey) }),

@@ -42,3 +42,36 @@ export interface SessionAnswer {
   readonly now: string;
   readonly rights: Readonly<Record<ActionName, Right>>;
 }
+
+/** A bundle as a person looks into it (`GET api/bundles/<digest>`), read after its signature was verified. */
+export interface BundleAnswer {
+  /** Its identity. */
+  readonly digest: string;
+  readonly signedBy: { readonly id: string; readonly name: string };
+  readonly document: {
+    readonly name: string;
+    readonly version: string;
+    readonly arch: string;
+    readonly previous: readonly string[];
+    readonly payload: string;
+    readonly os?: { readonly tag: string; readonly version?: string; readonly kernel?: string };
+    readonly images: readonly {
+      readonly name: string;
+      readonly role: string;
+      readonly digest: string;
+      /** Bytes of everything that the image needs. */
+      readonly closureBytes: number;
+    }[];
+  };
+}
+
+/** The versions and the ways between them (`GET api/graph`). */
+export interface GraphAnswer {
+  readonly graph: {
+    readonly nodes: readonly { readonly version: string; readonly payload: string }[];
+    /** Indexes of nodes: from, to. */
+    readonly edges: readonly (readonly [number, number])[];
+  };
+  /** Bundles that cannot be used, in words. */
+  readonly problems: readonly string[];
+}

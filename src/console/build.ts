@@ -4,6 +4,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { SluiceError } from '../errors/error.ts';
 import { runOrThrow } from '../process/run.ts';
+import { isPackaged, shippedFiles } from '../program/files.ts';
 
 /** The program's own directory. */
 const root = join(import.meta.dirname, '..', '..');
@@ -26,7 +27,9 @@ export const sharedSources: readonly string[] = [
   'src/gates/run-request.ts',
   'src/gates/version.ts',
   'src/kube/backoff.ts',
+  'src/release/in-use.ts',
   'src/release/known.ts',
+  'src/release/pause.ts',
 ];
 
 /** How the built console stands. */
@@ -40,8 +43,10 @@ const next = 'Install what builds it, then build it: npm ci && npm run build:web
 /** Builds the console where its sources have changed since the last time. Errors: CommandFailed. */
 export async function ensureBuilt(say: (text: string) => void): Promise<BuildState> {
   // A packaged program carries the built files alone.
-  if (!existsSync(join(web, 'index.html'))) {
-    return existsSync(join(dist, 'index.html')) ? { state: 'fresh' } : { state: 'missing', next };
+  if (isPackaged || !existsSync(join(web, 'index.html'))) {
+    return shippedFiles('web/dist').includes('web/dist/index.html')
+      ? { state: 'fresh' }
+      : { state: 'missing', next };
   }
   const wanted = await hashOfSources();
   const built = await readFile(join(dist, markName), 'utf8').catch(() => undefined);

@@ -1,21 +1,14 @@
 import { names } from '../api/names.ts';
 import { openBundle } from '../bundle/bundle.ts';
-import type { BundleDocument } from '../bundle/document.ts';
 import { SluiceError } from '../errors/error.ts';
-import { type CincinnatiGraph, graphOf } from '../graph/graph.ts';
+import { graphOf } from '../graph/graph.ts';
 import { readReleases } from '../graph/releases.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 import { clusterContent, knownBundles, type RegistryIdentity } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
-
-/** A bundle as a person looks into it. */
-export interface BundleContents {
-  readonly digest: Digest;
-  readonly document: BundleDocument;
-  readonly signedBy: { readonly id: string; readonly name: string };
-}
+import type { BundleAnswer, GraphAnswer } from './answers.ts';
 
 /**
  * What only the content itself tells: bundles, what removing one would free, the graph of versions. Read from the
@@ -23,9 +16,9 @@ export interface BundleContents {
  */
 export interface Contents {
   /** Errors: NotFound, SignatureUntrusted, Unreachable and others of `openBundle`. */
-  bundle(digest: string): Promise<BundleContents>;
+  bundle(digest: string): Promise<BundleAnswer>;
   freeable(digest: string): Promise<{ readonly bytes: number }>;
-  graph(): Promise<{ readonly graph: CincinnatiGraph; readonly problems: readonly string[] }>;
+  graph(): Promise<GraphAnswer>;
 }
 
 /** Opens the registries, calls, and closes them again. */
@@ -42,7 +35,8 @@ export function createContents(client: KubeClient, identity: RegistryIdentity): 
     bundle: (text) =>
       reading(async (content) => {
         const keys = await trustedKeys(client);
-        return await openBundle(content, { digest: digestOf(text) }, keys);
+        const { digest, document, signedBy } = await openBundle(content, { digest: digestOf(text) }, keys);
+        return { digest, document, signedBy };
       }),
     freeable: (text) =>
       reading(async (content) => {

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { SluiceError, systemCode } from '../errors/error.ts';
+import { shippedFile, shippedFiles } from '../program/files.ts';
 
 /** The built files of `web/`, held in memory: a path is looked up, never joined, so none leads elsewhere. */
 export interface ConsoleFiles {
@@ -34,27 +35,29 @@ const types: Readonly<Record<string, string>> = {
 const compressed = new Set(['.html', '.js', '.css', '.svg', '.json']);
 const bytesMax = 64 * 1024 * 1024;
 const pageName = 'index.html';
+/** Where they lie in the program. */
+const builtFolder = 'web/dist';
 /** What the page is built with; the server puts the prefix there that it is reached under. */
 const builtBase = '<base href="/" />';
 
 /**
  * Reads the built files.
  *
+ * @param directory where they are; undefined: those that came with the program.
  * @param prefix path under which the console is reached, `/` or `/sluice/`.
  * Errors: NotFound where nothing is built.
  */
-export async function loadFiles(directory: string, prefix: string): Promise<ConsoleFiles> {
+export async function loadFiles(directory: string | undefined, prefix: string): Promise<ConsoleFiles> {
   const files = new Map<string, HeldFile>();
   let size = 0;
-  for (const path of await pathsBelow(directory)) {
-    const read = await readFile(join(directory, path));
+  for (const path of directory === undefined ? ownPaths() : await pathsBelow(directory)) {
+    const read =
+      directory === undefined ? shippedFile(`${builtFolder}/${path}`) : await readFile(join(directory, path));
     size += read.length;
-    if (size > bytesMax) {
-      throw new SluiceError('InputTooLarge', `${directory} holds more than ${bytesMax} bytes`);
-    }
-    const body = path === pageName ? withBase(read.toString('utf8'), prefix) : read;
+    if (size > bytesMax)
+      throw new SluiceError('InputTooLarge', `the console has more than ${bytesMax} bytes`);
     files.set(path, {
-      body,
+      body: path === pageName ? withBase(read.toString('utf8'), prefix) : read,
       type: types[extname(path)] ?? 'application/octet-stream',
       cacheControl: path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
       tried: false,
@@ -62,7 +65,7 @@ export async function loadFiles(directory: string, prefix: string): Promise<Cons
   }
   const page = files.get(pageName);
   if (page === undefined) {
-    throw new SluiceError('NotFound', `the console is not built: ${directory} has no ${pageName}`, {
+    throw new SluiceError('NotFound', `the console is not built: there is no ${builtFolder}/${pageName}`, {
       next: 'Build it: npm ci && npm run build:web',
     });
   }
@@ -75,6 +78,10 @@ export async function loadFiles(directory: string, prefix: string): Promise<Cons
     },
     sendPage: (request, response) => sendFile(page, request, response),
   };
+}
+
+function ownPaths(): string[] {
+  return shippedFiles(builtFolder).map((path) => path.slice(builtFolder.length + 1));
 }
 
 function withBase(html: string, prefix: string): Buffer {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { writeDurable } from '../durable/file.ts';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import { hostPort } from '../http/client.ts';
@@ -15,9 +14,6 @@ import { createIdentities } from './identities.ts';
 import { createOneTimeCodes } from './links.ts';
 import { createConsole } from './server.ts';
 import { createSealer, sessionKeyBytes } from './session.ts';
-
-/** Where the built files of `web/` lie in the program's own directory. */
-export const builtFiles = join(import.meta.dirname, '..', '..', 'web', 'dist');
 
 export interface RunConsoleOptions {
   readonly identity: KubeconfigIdentity;
@@ -36,7 +32,8 @@ export interface RunConsoleOptions {
   readonly nodesDirectory?: string;
   /** PEM of the authority of the nodes' registries; default: that of the cluster API. */
   readonly registryCa?: string;
-  readonly filesDirectory: string;
+  /** The built files of `web/`; default: those that came with the program. */
+  readonly filesDirectory?: string;
   readonly version: string;
   readonly logger: Logger;
   readonly onReady?: (urls: { readonly url: string; readonly link: string | undefined }) => void;

@@ -74,7 +74,7 @@ export function heldByWindow(version: string, staged: string): NodeUpdateStatus 
   const message = 'no marker file allows it (/var/lib/sluice/allowfinalize.json is absent)';
   return {
     ...steady(version),
-    state: 'Staged',
+    state: 'Held',
     message: `${staged} is staged, and held`,
     staged: { version: staged, image: `release.example.com/openshift/release@${digestOf('1')}` },
     holds: [{ gate: 'marker_file', reason: 'MarkerMissing', message, since: someTime }],

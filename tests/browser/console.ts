@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ensureBuilt } from '../../src/console/build.ts';
-import { builtFiles, type RunConsoleOptions, runConsole } from '../../src/console/run.ts';
+import { type RunConsoleOptions, runConsole } from '../../src/console/run.ts';
 import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { askNode } from '../../src/node/socket.ts';
 import { silentLogger } from '../../src/observe/log.ts';
@@ -30,7 +30,6 @@ export async function startTestConsole(
       prefix: '/',
       links: true,
       socket,
-      filesDirectory: builtFiles,
       version: '0.0.0-test',
       logger: silentLogger,
       signal: end.signal,

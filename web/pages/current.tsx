@@ -1,9 +1,12 @@
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import MapSignsIcon from '@patternfly/react-icons/dist/esm/icons/map-signs-icon';
+import { lazy, Suspense } from 'react';
 import { Link, useNavigation } from '../app/navigation.tsx';
-import { Nothing } from '../parts/known.tsx';
+import { Loading, Nothing } from '../parts/known.tsx';
 import { words } from '../words/english.ts';
 import { Overview } from './overview/overview.tsx';
+
+const Releases = lazy(async () => ({ default: (await import('./releases/releases.tsx')).Releases }));
 
 /** The page of the address. All but the overview are loaded when they are first opened. */
 export function Current() {
@@ -11,6 +14,12 @@ export function Current() {
   switch (route.page) {
     case 'overview':
       return <Overview />;
+    case 'releases':
+      return (
+        <Suspense fallback={<Loading />}>
+          <Releases name={route.name} />
+        </Suspense>
+      );
     default:
       return (
         <PageSection hasBodyWrapper={false}>
