@@ -82,7 +82,11 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
     data: { 'maker.pub': key.pair.publicPem },
   });
   // Nodes have the rights that they are shipped with, and no others; what is in use is guarded as it is there.
-  for (const object of await shippedManifests(['30-nodes.yaml', '40-release-guard.yaml'])) {
+  for (const object of await shippedManifests([
+    '30-nodes.yaml',
+    '35-kubelets.yaml',
+    '40-release-guard.yaml',
+  ])) {
     await applyObject(client, object);
   }
   const keysDir = join(dir, 'keys');

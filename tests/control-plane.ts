@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AnyObject, Job, Pod } from '../src/api/core.ts';
 import { labels, names } from '../src/api/names.ts';
+import { shippedManifests } from '../src/install/manifests.ts';
 import { applyObject } from '../src/kube/apply.ts';
 import type { KubeClient } from '../src/kube/client.ts';
 import { waitFor } from '../src/kube/wait.ts';
@@ -12,7 +13,6 @@ import { systemClock } from '../src/observe/clock.ts';
 import { createLogger, silentLogger } from '../src/observe/log.ts';
 import type { ContentSource } from '../src/oci/source.ts';
 import { parseTrustedKey, type TrustedKey } from '../src/trust/keys.ts';
-import { shippedManifests } from '../src/up/seed.ts';
 import { makeRelease, type ReleaseOptions, type TestRelease, testKey } from './bundles.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 
@@ -70,7 +70,7 @@ export async function startControlPlane(
   const media = await openBundles([...built.values()].map((release) => release.path));
   const cluster = await (options.startCluster?.(built) ?? startTestCluster());
   const { client } = cluster;
-  for (const object of shippedManifests()) {
+  for (const object of shippedManifests('standalone')) {
     // Policies have suites of their own, and nobody here is anything but an administrator.
     if (!object.kind.startsWith('ValidatingAdmission')) await applyObject(client, object);
   }

@@ -140,7 +140,7 @@ async function startWith(
 
 /** What the product itself gives to nodes. */
 async function shipRights(client: KubeClient): Promise<void> {
-  for (const object of await shippedManifests(['00-namespaces.yaml', '30-nodes.yaml'])) {
+  for (const object of await shippedManifests(['00-namespaces.yaml', '30-nodes.yaml', '35-kubelets.yaml'])) {
     await applyObject(client, object);
   }
 }

@@ -9,6 +9,7 @@ import {
   type Platform,
   resourceName,
 } from './kinds.ts';
+import { labels, partOf } from './names.ts';
 
 /** The definitions of `crds/`, the source of truth of every kind of ours, as the files hold them, by file name. */
 export function readCrds(): CustomResourceDefinition[] {
@@ -34,6 +35,8 @@ function renderCrd(crd: CustomResourceDefinition, kinds: KindTable): CustomResou
   // Anchors make parts of a parsed file one object; a definition that is handed out shares none.
   const rendered = JSON.parse(JSON.stringify(crd)) as CustomResourceDefinition;
   rendered.metadata.name = resourceName(kind);
+  // By this an installer tells them from those of the platform.
+  rendered.metadata.labels = { ...rendered.metadata.labels, [labels.partOf]: partOf };
   rendered.spec.group = kind.group;
   for (const version of rendered.spec.versions) version.name = kind.version;
   return rendered;

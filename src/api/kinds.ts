@@ -78,7 +78,7 @@ export interface KindTable {
 export type KindName = keyof KindTable;
 
 const configGroup = 'config.openshift.io';
-const machineConfigGroup = 'machineconfiguration.openshift.io';
+export const machineConfigGroup = 'machineconfiguration.openshift.io';
 export const sluiceGroup = 'sluice.dev';
 
 /**

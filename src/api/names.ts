@@ -26,6 +26,9 @@ export interface Names {
   readonly registryTlsSecret: string;
   /** ConfigMap in machineConfigNamespace: `ca-bundle.crt`. */
   readonly registryCa: string;
+  /** On plain Kubernetes, Secrets in machineConfigNamespace: the authority of the registries, and a client of them. */
+  readonly registryAuthoritySecret: string;
+  readonly registryClientSecret: string;
   /** The ImageDigestMirrorSet that lists every control-plane node. */
   readonly mirrorSet: string;
   /** The TLS name of every node's registry; never resolved in standalone. */
@@ -46,6 +49,8 @@ const shared = {
   registrySecret: 'internal-release-image-registry-auth',
   registryTlsSecret: 'internal-release-image-tls',
   registryCa: 'machine-config-server-ca',
+  registryAuthoritySecret: 'sluice-registry-authority',
+  registryClientSecret: 'sluice-registry-client',
   mirrorSet: 'internal-release-image',
   apiInt: 'api-int.sluice.internal',
   registryPort: 22625,
@@ -88,6 +93,9 @@ export const labels = {
   partOf: 'app.kubernetes.io/part-of',
 } as const;
 
+/** The value of the label `partOf`. */
+export const partOf = 'sluice';
+
 /** Annotations that Sluice reads or sets. */
 export const annotations = {
   /** "true" on a Job manifest of a payload: a preflight check, never applied as part of the update. */
@@ -96,6 +104,8 @@ export const annotations = {
   preflightReads: 'sluice.dev/preflight-reads',
   /** On a Node: who cordoned it, so that nobody else's cordon is lifted. */
   cordonedBy: 'sluice.dev/cordoned-by',
+  /** On a MachineConfigPool: who paused it, so that nobody else's pause is lifted. */
+  pausedBy: 'sluice.dev/paused-by',
 } as const;
 
 /** Finalizers that Sluice sets. */

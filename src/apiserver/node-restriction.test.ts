@@ -70,7 +70,7 @@ test('a node reads the Secrets and ConfigMaps that its Pods name, and no others'
   t.after(() => cluster.close());
   const { client } = cluster;
   const { kinds } = client;
-  for (const object of await shippedManifests(['00-namespaces.yaml', '30-nodes.yaml'])) {
+  for (const object of await shippedManifests(['00-namespaces.yaml', '30-nodes.yaml', '35-kubelets.yaml'])) {
     await applyObject(client, object);
   }
   const namespace = 'default';

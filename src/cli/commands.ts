@@ -84,6 +84,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: () => import('./up.ts'),
   },
   {
+    name: 'cluster',
+    summary: 'Check what a cluster has and lacks for Sluice; install it there, take it away again',
+    group: 'Run',
+    load: () => import('./cluster.ts'),
+  },
+  {
     name: 'apiserver',
     summary: 'Run the embedded Kubernetes API',
     group: 'Run',

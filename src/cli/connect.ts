@@ -15,7 +15,10 @@ export function withConnection(command: Command): Command {
 }
 
 /** A client of the cluster that the options, the environment or the home directory name. */
-export async function connect(options: ConnectOptions): Promise<KubeClient> {
+export async function connect(
+  options: ConnectOptions,
+  how: { readonly installs?: boolean } = {},
+): Promise<KubeClient> {
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const platform = await import('../kube/platform.ts');
   const { programVersion } = await import('../program/build.ts');
@@ -23,7 +26,7 @@ export async function connect(options: ConnectOptions): Promise<KubeClient> {
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),
   });
-  return await platform.connect(identity, { userAgent: `sluice/${programVersion()}` });
+  return await platform.connect(identity, { userAgent: `sluice/${programVersion()}`, ...how });
 }
 
 /** Does something with a client of the cluster, and closes it whatever comes of it. */

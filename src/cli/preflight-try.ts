@@ -24,7 +24,7 @@ export interface TryOptions {
 export async function tryCheck(options: TryOptions, format: Format): Promise<0 | 3 | 5> {
   const { rehearse } = await import('../preflight/rehearsal.ts');
   const { readRecorded } = await import('../preflight/recorded.ts');
-  const { shippedManifests } = await import('../up/seed.ts');
+  const { shippedManifests } = await import('../install/manifests.ts');
   const { createSourceOpener } = await import('../build/source.ts');
   const { openRunner, probeRunner } = await import('../workload/probe.ts');
   const { silentLogger } = await import('../observe/log.ts');
@@ -45,7 +45,9 @@ export async function tryCheck(options: TryOptions, format: Format): Promise<0 |
       ...(options.manifest === undefined ? {} : { manifest: await readJob(options.manifest) }),
       objects,
       releaseManifests: await readTexts(options.releaseManifests),
-      deployed: shippedManifests().filter((object) => !object.kind?.startsWith('ValidatingAdmission')),
+      deployed: shippedManifests('standalone').filter(
+        (object) => !object.kind?.startsWith('ValidatingAdmission'),
+      ),
       source: { version: options.from, digest: someDigest() },
       target: {
         version: options.to,

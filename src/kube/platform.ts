@@ -1,5 +1,8 @@
-import { type Platform, sluiceGroup } from '../api/kinds.ts';
+import type { CustomResourceDefinition } from '../api/core.ts';
+import { machineConfigGroup, type Platform, sluiceGroup } from '../api/kinds.ts';
+import { labels, partOf } from '../api/names.ts';
 import { createKubeClient, type KubeClient } from './client.ts';
+import { isNotFound } from './error.ts';
 import type { KubeconfigIdentity } from './kubeconfig.ts';
 import { createTransport } from './transport.ts';
 
@@ -16,10 +19,17 @@ export function platformOf(groups: readonly string[], gitVersion: string): Platf
   return groups.includes('config.openshift.io') ? 'openshift' : 'kubernetes';
 }
 
+export interface PlatformOptions {
+  readonly userAgent?: string;
+  readonly platform?: Platform;
+  /** Whoever installs decides by whose definition it is where the content kinds go; all others by what was installed. */
+  readonly installs?: boolean;
+}
+
 /** A client for an identity, its platform found out by asking. Errors: as the client's. */
 export async function connect(
   identity: KubeconfigIdentity,
-  options: { userAgent?: string; platform?: Platform } = {},
+  options: PlatformOptions = {},
 ): Promise<KubeClient> {
   const from = { ...identity, ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }) };
   const transport = createTransport(from);
@@ -31,7 +41,11 @@ export async function connect(
     return createKubeClient({
       ...from,
       platform,
-      machineConfigOperatorServes: platform === 'openshift' && (await servesOwnContentKinds(read, groups)),
+      machineConfigOperatorServes:
+        platform === 'openshift' &&
+        (options.installs === true
+          ? await isOperatorsDefinition(read)
+          : await servesOwnContentKinds(read, groups)),
     });
   } finally {
     await transport.close();
@@ -46,4 +60,18 @@ async function servesOwnContentKinds(
   if (!groups.includes(sluiceGroup)) return false;
   const list = (await read(`/apis/${sluiceGroup}/v1`)) as { resources?: { kind: string }[] };
   return list.resources?.some((resource) => resource.kind === 'InternalReleaseImage') ?? false;
+}
+
+/** Whether a definition of InternalReleaseImage stands in the platform's group that is not ours. */
+async function isOperatorsDefinition(read: (path: string) => Promise<unknown>): Promise<boolean> {
+  const name = `internalreleaseimages.${machineConfigGroup}`;
+  try {
+    const definition = (await read(
+      `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`,
+    )) as CustomResourceDefinition;
+    return definition.metadata.labels?.[labels.partOf] !== partOf;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }

@@ -1,0 +1,104 @@
+import { type Document, isMap, isScalar, isSeq, parseAllDocuments, type YAMLMap, type YAMLSeq } from 'yaml';
+import { type KindRef, kindTable } from '../api/kinds.ts';
+import { names } from '../api/names.ts';
+
+/** Files of deploy/standalone that plain Kubernetes gets too, in our own group, namespace and ServiceAccounts. */
+export const sharedFiles = [
+  '10-preflight.yaml',
+  '20-controller.yaml',
+  '30-nodes.yaml',
+  '40-release-guard.yaml',
+] as const;
+
+const controllerUser = 'sluice-controller';
+const nodesGroup = 'system:nodes';
+
+/**
+ * A file of deploy/standalone as plain Kubernetes needs it, its comments kept: groups as the table of kinds says,
+ * namespaces as `names` says, ServiceAccounts instead of certificates. What only OpenShift serves is left out.
+ */
+export function renderForKubernetes(text: string): string {
+  const documents = parseAllDocuments(renamed(text)) as Document[];
+  for (const document of documents) {
+    const root = document.contents;
+    if (!isMap(root)) continue;
+    withSeq(root, 'rules', renderRules);
+    withSeq(root, 'subjects', renderSubjects);
+    const spec = root.get('spec');
+    const constraints = isMap(spec) ? spec.get('matchConstraints') : undefined;
+    if (isMap(constraints)) withSeq(constraints, 'resourceRules', renderRules);
+  }
+  const texts = documents.map((document) =>
+    document
+      .toString({ lineWidth: 118, indentSeq: false, flowCollectionPadding: false })
+      .replace(/^---\n/, '')
+      .trimEnd(),
+  );
+  return `${texts.join('\n---\n')}\n`;
+}
+
+/** Namespaces, wherever they stand: in metadata, in subjects, in expressions. */
+function renamed(text: string): string {
+  const [from, to] = [names('standalone'), names('kubernetes')];
+  const keys = (Object.keys(from) as (keyof typeof from)[]).filter((key) => from[key] !== to[key]);
+  return keys
+    .sort((a, b) => String(from[b]).length - String(from[a]).length)
+    .reduce((done, key) => done.replaceAll(String(from[key]), String(to[key])), text);
+}
+
+function withSeq(map: YAMLMap, key: string, change: (seq: YAMLSeq) => void): void {
+  const seq = map.get(key);
+  if (isSeq(seq)) change(seq);
+}
+
+const [ours, platforms] = [kindTable('kubernetes'), kindTable('standalone')];
+const groupOf = new Map(
+  (Object.keys(platforms) as (keyof typeof platforms)[]).map((kind) => {
+    const from: KindRef = platforms[kind];
+    const to: KindRef = ours[kind];
+    return [`${from.plural}.${from.group}`, to.group];
+  }),
+);
+const isOpenShift = (group: string) => group.endsWith('.openshift.io');
+
+/** Groups of the rules' resources; a rule of which nothing is left goes. */
+function renderRules(rules: YAMLSeq): void {
+  rules.items = rules.items.filter((rule) => {
+    if (!isMap(rule)) return true;
+    const groups = strings(rule.get('apiGroups'));
+    if (!groups.some(isOpenShift)) return true;
+    const resources = strings(rule.get('resources'));
+    const wanted = groups.flatMap((group) => {
+      if (!isOpenShift(group)) return [group];
+      return resources.flatMap((resource) => {
+        const plural = resource.split('/')[0] ?? '';
+        const known = [...groupOf].filter(([name]) => name.endsWith(`.${group}`));
+        if (plural === '*') return known.map(([, to]) => to);
+        return groupOf.get(`${plural}.${group}`) ?? [];
+      });
+    });
+    const seq = rule.get('apiGroups');
+    if (!isSeq(seq) || wanted.length === 0) return false;
+    const kept = new Set(wanted);
+    seq.items = [...seq.items.filter((item) => kept.delete(String(isScalar(item) ? item.value : item)))];
+    for (const group of kept) seq.add(group);
+    return true;
+  });
+}
+
+/** The controller is a ServiceAccount there, and the kubelets' own certificates get no rights of ours. */
+function renderSubjects(subjects: YAMLSeq): void {
+  subjects.items = subjects.items.filter((item) => {
+    if (!isMap(item)) return true;
+    if (item.get('kind') === 'Group' && item.get('name') === nodesGroup) return false;
+    if (item.get('kind') !== 'User' || item.get('name') !== controllerUser) return true;
+    item.delete('apiGroup');
+    item.set('kind', 'ServiceAccount');
+    item.set('namespace', names('kubernetes').clusterVersionNamespace);
+    return true;
+  });
+}
+
+function strings(seq: unknown): string[] {
+  return isSeq(seq) ? seq.items.map((item) => String(isScalar(item) ? item.value : item)) : [];
+}
