@@ -72,7 +72,7 @@ export function createShell(
     const terminal = teller.stream.isTTY && !quiet;
     const child = spawn(file, words, {
       cwd: root,
-      env: { ...process.env, ...env(), ...options.env },
+      env: { ...process.env, SLUICE_PROGRAM: shownProgram(program), ...env(), ...options.env },
       stdio: ['ignore', terminal && !teller.json ? 'inherit' : 'pipe', terminal ? 'inherit' : 'pipe'],
       signal,
     });

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import type { CommandName } from './called.ts';
 
 /** A command as the top-level help shows it; its own module is loaded only when it is called. */
 export interface CommandEntry {
-  readonly name: string;
+  readonly name: CommandName;
   readonly summary: string;
   readonly group: 'Prepare' | 'Bring in' | 'Update' | 'Nodes' | 'Run' | 'Help';
   /** The module's `command` gets the table: completion speaks of every command. */

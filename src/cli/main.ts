@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import { programBuild } from '../program/build.ts';
 import { shimCommand } from '../program/self.ts';
+import { asCalled } from './called.ts';
 import { type CommandEntry, commandTable } from './commands.ts';
 
 const examples = `Examples:
@@ -39,7 +40,7 @@ function topHelp(): string {
 async function main(argv: string[]): Promise<number> {
   let [name, ...rest] = argv;
   if (name === undefined || name === '--help' || name === '-h') {
-    process.stdout.write(topHelp());
+    process.stdout.write(asCalled(topHelp()));
     return name === undefined ? 2 : 0;
   }
   if (name === '--version' || name === '-V' || name === 'version') {
@@ -48,7 +49,7 @@ async function main(argv: string[]): Promise<number> {
   if (name === 'help') {
     [name, ...rest] = [...rest, '--help'];
     if (name === '--help' || name === undefined) {
-      process.stdout.write(topHelp());
+      process.stdout.write(asCalled(topHelp()));
       return 0;
     }
   }
@@ -58,7 +59,9 @@ async function main(argv: string[]): Promise<number> {
   }
   const entry = commandTable.find((candidate) => candidate.name === name);
   if (entry === undefined) {
-    process.stderr.write(`error: there is no command '${name}'${nearest(name)}\nSee: sluice --help\n`);
+    process.stderr.write(
+      asCalled(`error: there is no command '${name}'${nearest(name)}\nSee: sluice --help\n`),
+    );
     return 2;
   }
   const { runCommand } = await import('./run.ts');

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { SluiceError } from '../errors/error.ts';
+import { asCalled } from './called.ts';
 
 export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';
 
@@ -14,19 +15,23 @@ export function parseFormat(word: string | undefined): Format {
   throw new SluiceError('Usage', `-o ${word} is not a format`, { next: `Use one of: ${formatHelp}.` });
 }
 
-/** Data for the next program: standard output. */
+/** What was asked for: standard output. Commands in it are shown as the program was called. */
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${asCalled(text)}\n`);
 }
 
 /** Words for the person: standard error, so that they never mix into data. */
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${asCalled(text)}\n`);
 }
 
 /** Prints an object or a list of objects as JSON or YAML. */
 export async function printObject(value: unknown, format: 'json' | 'yaml'): Promise<void> {
-  if (format === 'json') return print(JSON.stringify(value, null, 2));
+  // Data for the next program: nothing in it is changed.
+  if (format === 'json') {
+    process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    return;
+  }
   const { stringify } = await import('yaml');
   process.stdout.write(stringify(value));
 }

@@ -1,6 +1,8 @@
 import { CommanderError } from 'commander';
 import { type ErrorCode, errorTable, messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import { asCalled, programName } from './called.ts';
 import type { CommandEntry } from './commands.ts';
+import { note } from './output.ts';
 
 /**
  * Loads a command, runs it and turns whatever it throws into one plain message and an exit code. A command that
@@ -18,9 +20,13 @@ export async function runCommand(
   try {
     const { command } = await entry.load();
     const root = command(table);
-    root.name(`sluice ${entry.name}`);
+    root.name(`${programName()} ${entry.name}`);
     forEachCommand(root, (each) => {
       each.exitOverride().showHelpAfterError('Add --help to see what it takes.').allowExcessArguments(false);
+      each.configureOutput({
+        writeOut: (text) => process.stdout.write(asCalled(text)),
+        writeErr: (text) => process.stderr.write(asCalled(text)),
+      });
       each.configureHelp({ helpWidth: process.stdout.columns ?? 110 });
     });
     await root.parseAsync([...args], { from: 'user' });
@@ -54,17 +60,17 @@ function report(error: unknown): number {
     return error.exitCode === 0 ? 0 : 2;
   }
   if (error instanceof SluiceError) {
-    process.stderr.write(`error: ${error.message}\n${error.next === '' ? '' : `  next: ${error.next}\n`}`);
+    note(`error: ${error.message}${error.next === '' ? '' : `\n  next: ${error.next}`}`);
     if (process.env.SLUICE_LOG === 'debug') process.stderr.write(`${error.stack}\n`);
     return errorTable[error.code].exit;
   }
   const system = systemErrors[systemCode(error) ?? ''];
   if (system !== undefined) {
-    process.stderr.write(`error: ${messageOf(error)}\n  next: ${system.next}\n`);
+    note(`error: ${messageOf(error)}\n  next: ${system.next}`);
     return errorTable[system.code].exit;
   }
   const detail =
     process.env.SLUICE_LOG === 'debug' && error instanceof Error ? error.stack : messageOf(error);
-  process.stderr.write(`error: ${detail}\n  next: ${errorTable.Internal.next}\n`);
+  note(`error: ${detail}\n  next: ${errorTable.Internal.next}`);
   return 1;
 }
