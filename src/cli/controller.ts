@@ -48,15 +48,17 @@ async function start(options: ControllerCommandOptions): Promise<void> {
   const client = await connect(options);
   const read = async (file: string | undefined) =>
     file === undefined ? undefined : await readFile(file, 'utf8');
+  const readIdentity = async () => ({
+    caPem: await readFile(options.ca, 'utf8'),
+    certPem: await read(options.cert),
+    keyPem: await read(options.key),
+  });
   try {
     await runControllers({
       client,
       platform: client.platform,
-      registry: {
-        caPem: await readFile(options.ca, 'utf8'),
-        certPem: await read(options.cert),
-        keyPem: await read(options.key),
-      },
+      registry: await readIdentity(),
+      rereadRegistry: readIdentity,
       ...(options.trustedKeys === undefined ? {} : { trustedKeysDirectory: options.trustedKeys }),
       ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
       ...(options.lockListen === undefined ? {} : { lock: parseListen(options.lockListen) }),

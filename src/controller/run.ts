@@ -20,6 +20,8 @@ export interface ControllerOptions {
   readonly platform: Platform;
   /** By which this process reads the nodes' registries. */
   readonly registry: RegistryIdentity;
+  /** Where that may change while this process runs. */
+  readonly rereadRegistry?: () => Promise<RegistryIdentity>;
   /** Directory of trusted keys beside those of the ConfigMap. */
   readonly trustedKeysDirectory?: string;
   /** The release that the cluster was installed with, by digest; used while the history is empty. */
@@ -112,7 +114,7 @@ async function lead(
   drain: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const { client, platform, registry } = options;
-  const content = clusterContent(client, registry);
+  const content = clusterContent(client, registry, { reread: options.rereadRegistry });
   const reader = (part: string) => ({
     client,
     platform,

@@ -4,7 +4,7 @@ import { createServer as createProxy } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAuthority, issue } from '../trust/authority.ts';
+import { createAuthority, issue, type KeyPair } from '../trust/authority.ts';
 import { createHttpClient, type HttpResponse } from './client.ts';
 import type { Handler } from './server.ts';
 import { serve } from './server.ts';
@@ -152,4 +152,35 @@ test('a proxy is asked for whole requests, and for tunnels to where TLS ends', a
     'CONNECT far.example:443',
     'CONNECT other.example:443',
   ]);
+});
+
+test('P6 renewed certificates are for new connections; an answer under way ends on the old one', async (t) => {
+  const [old, next] = [await createAuthority('old'), await createAuthority('next')];
+  const leafOf = (authority: KeyPair) =>
+    issue(authority, { commonName: 'server', ipAddresses: ['127.0.0.1'], usage: 'server' });
+  const first = await leafOf(old);
+  const going = Promise.withResolvers<void>();
+  const server = await serve({
+    address: '127.0.0.1',
+    port: 0,
+    tls: { cert: first.certPem, key: first.keyPem },
+    handler: async (_, response) => {
+      response.write('begun ');
+      await going.promise;
+      response.end('and ended');
+    },
+  });
+  t.after(() => server.close(0));
+  const renewing = createHttpClient({ ca: old.certPem });
+  t.after(() => renewing.close());
+  const url = `https://127.0.0.1:${server.port}/`;
+  const under = await renewing.request({ url });
+  const second = await leafOf(next);
+  server.reload({ cert: second.certPem, key: second.keyPem });
+  await assert.rejects(renewing.request({ url }), { code: 'Unreachable' });
+  renewing.renew({ ca: next.certPem });
+  const renewed = await renewing.request({ url });
+  going.resolve();
+  assert.equal(await under.text(), 'begun and ended');
+  assert.equal(await renewed.text(), 'begun and ended');
 });

@@ -47,6 +47,11 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+export interface RenewableHttpClient extends HttpClient {
+  /** Connections from now on use these certificates; requests under way end on those that they have. */
+  renew(tls: ClientTls): void;
+}
+
 /** Milliseconds for which a connection waits for its next request; servers are told to wait longer than that. */
 const idleMs = 10_000;
 const connectTimeoutMsDefault = 5_000;
@@ -63,8 +68,11 @@ const discardBytesMax = 128 * 1024;
 export function createHttpClient(
   tls: ClientTls = {},
   options: { connectTimeoutMs?: number; proxy?: ProxyChoice } = {},
-): HttpClient {
+): RenewableHttpClient {
+  let identity = tls;
   const pools = new Map<string, PlainAgent>();
+  /** Of certificates that were renewed: their idle connections end by themselves. */
+  let retired: PlainAgent[] = [];
   const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
   let secure: ReturnType<typeof secureOptions> | undefined;
   let closed = false;
@@ -80,7 +88,7 @@ export function createHttpClient(
       timeout: idleMs,
       ...(proxy === undefined ? {} : { proxyEnv: { http_proxy: proxy, https_proxy: proxy } }),
     };
-    secure ??= secureOptions(tls);
+    secure ??= secureOptions(identity);
     const pool = url.protocol === 'https:' ? new TlsAgent({ ...common, ...secure }) : new Agent(common);
     pools.set(key, pool);
     return pool;
@@ -137,11 +145,21 @@ export function createHttpClient(
       }
       return answerOf(message, request);
     },
+    renew(next) {
+      retired = [...retired.filter(isUsed), ...pools.values()];
+      pools.clear();
+      identity = next;
+      secure = undefined;
+    },
     async close() {
       closed = true;
-      for (const pool of pools.values()) pool.destroy();
+      for (const pool of [...retired, ...pools.values()]) pool.destroy();
     },
   };
+}
+
+function isUsed(pool: PlainAgent): boolean {
+  return [pool.sockets, pool.freeSockets].some((each) => Object.keys(each).length > 0);
 }
 
 /** One context for all connections: the certificates are parsed once. */

@@ -32,6 +32,13 @@ import { type ContentState, nodeUpdateStatus } from './status.ts';
 import { readStoreView } from './store-view.ts';
 import { treeEntries } from './trees.ts';
 
+/** The node's certificate of the cluster's authority. */
+export interface NodeIdentity {
+  readonly caPem: string;
+  readonly certPem: string;
+  readonly keyPem: string;
+}
+
 export interface ContentManagerOptions {
   readonly client: KubeClient;
   readonly nodeName: string;
@@ -46,7 +53,7 @@ export interface ContentManagerOptions {
     readonly state: string;
   };
   /** The node's certificate of the cluster's authority: it reads from peers' registries with it. */
-  readonly identity: { readonly caPem: string; readonly certPem: string; readonly keyPem: string };
+  readonly identity: NodeIdentity;
   /** Directory of `*.pub` beside the ConfigMap. */
   readonly trustedKeysDir?: string | undefined;
   /** Whom it tells how it goes; absent: nobody. */
@@ -68,6 +75,8 @@ export interface ContentManager {
   run(): Promise<void>;
   attach(path: string): Promise<Attachment>;
   detach(what: string): Promise<Attachment>;
+  /** Certificates were renewed: peers are asked with these from now on. */
+  renew(identity: NodeIdentity): void;
   /** What the node says of its content now. */
   status(): ReturnType<typeof nodeUpdateStatus>;
   /** Why this node's registry does not answer; undefined where it does. */
@@ -93,11 +102,12 @@ const staleMs = 24 * 3_600_000;
  * record is taken as it is at the start; nothing is read again for that (case K8).
  */
 export async function createContentManager(options: ContentManagerOptions): Promise<ContentManager> {
-  const { client, nodeName, dirs, logger, clock, signal, identity } = options;
+  const { client, nodeName, dirs, logger, clock, signal } = options;
   const registryPort = options.registryPort ?? names(client.platform).registryPort;
   await mkdir(dirs.run, { recursive: true });
   const store = await openStore(dirs.store);
-  const http = createHttpClient({ ca: identity.caPem, cert: identity.certPem, key: identity.keyPem });
+  const tlsOf = ({ caPem, certPem, keyPem }: NodeIdentity) => ({ ca: caPem, cert: certPem, key: keyPem });
+  const http = createHttpClient(tlsOf(options.identity));
 
   const bell = createBell();
   const publishBell = createBell();
@@ -374,6 +384,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   return {
     attach,
     detach,
+    renew: (identity) => http.renew(tlsOf(identity)),
     status,
     registryDown: registry.down,
     routes: contentRoutes({ nodeName, attach, detach, status, missingBytes: deltas.missingBytes }),

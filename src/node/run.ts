@@ -15,6 +15,7 @@ import { createRegistryClient } from '../oci/client.ts';
 import { readConfig } from '../oci/image.ts';
 import { parseReference } from '../oci/reference.ts';
 import { createNodeAgent } from './agent.ts';
+import { followCertificates } from './certificates.ts';
 import { keepContainerdHosts } from './containerd.ts';
 import { createContentManager } from './content.ts';
 import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
@@ -117,6 +118,15 @@ export async function runNode(options: NodeOptions): Promise<number> {
     clock,
   });
   const registryHttp = createHttpClient({ ca: tls.ca, cert: tls.cert, key: tls.key });
+  followCertificates({
+    files: options.tlsFiles,
+    onRenewed(identity) {
+      content.renew(identity);
+      registryHttp.renew({ ca: identity.caPem, cert: identity.certPem, key: identity.keyPem });
+    },
+    logger,
+    signal,
+  });
   const registryHost = `${address}:${registryPort}`;
   const registry = createRegistryClient({ baseUrl: `https://${registryHost}`, http: registryHttp });
   const driver = await createOsDriver(options.osDriver, {

@@ -1,6 +1,6 @@
 import { labels, names } from '../api/names.ts';
 import { isSluiceError, SluiceError } from '../errors/error.ts';
-import { createHttpClient, hostPort } from '../http/client.ts';
+import { type ClientTls, createHttpClient, hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import { createRegistryClient } from '../oci/client.ts';
@@ -51,20 +51,30 @@ const unwellMs = 15_000;
 export function clusterContent(
   client: KubeClient,
   identity: RegistryIdentity,
-  options: { clock?: Clock } = {},
+  options: {
+    readonly clock?: Clock;
+    /** Where the identity may change: asked now and then. One that cannot be read leaves the last. */
+    readonly reread?: (() => Promise<RegistryIdentity>) | undefined;
+  } = {},
 ): ClusterContent {
   const clock = options.clock ?? systemClock;
-  const http = createHttpClient({
-    ca: identity.caPem,
-    ...(identity.certPem === undefined ? {} : { cert: identity.certPem }),
-    ...(identity.keyPem === undefined ? {} : { key: identity.keyPem }),
-  });
+  const http = createHttpClient(tlsOf(identity));
+  let known = JSON.stringify(tlsOf(identity));
   const needsPassword = identity.certPem === undefined;
   let members: Member[] = [];
   let refreshAt = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<void> | undefined;
 
+  async function renew(): Promise<void> {
+    const next = await options.reread?.().catch(() => undefined);
+    const text = next === undefined ? known : JSON.stringify(tlsOf(next));
+    if (next === undefined || text === known) return;
+    http.renew(tlsOf(next));
+    known = text;
+  }
+
   async function refresh(): Promise<void> {
+    await renew();
     const { registryPort, registryUser } = names(client.platform);
     const nodes = await client.list(client.kinds.Node, { labelSelector: labels.controlPlane });
     const password = needsPassword ? await registryPassword(client) : undefined;
@@ -198,4 +208,12 @@ function goingOn(
 /** Every release at hand, by name; where nodes disagree about a name's content, one entry for each digest. */
 export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
   return bundlesOf((await client.list(client.kinds.NodeUpdate)).items);
+}
+
+function tlsOf({ caPem, certPem, keyPem }: RegistryIdentity): ClientTls {
+  return {
+    ca: caPem,
+    ...(certPem === undefined ? {} : { cert: certPem }),
+    ...(keyPem === undefined ? {} : { key: keyPem }),
+  };
 }

@@ -7,7 +7,6 @@ import type { ClusterVersion } from '../api/resources.ts';
 import { ensureBuilt } from '../console/build.ts';
 import { askForLink } from '../console/run.ts';
 import { claimFile } from '../durable/claim.ts';
-import { writeDurable } from '../durable/file.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
@@ -17,6 +16,7 @@ import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
 import { endContainers, notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { keepAuthFile } from './auth-file.ts';
 import { configureNode, ensureInstalled } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
 import { claimNetwork, freePort, type Network } from './network.ts';
@@ -79,13 +79,21 @@ export async function runUp(options: UpOptions): Promise<void> {
     const { state, client } = await start({ ...options, signal: starting }, layout, supervisor, (claimed) => {
       network = claimed;
     });
+    await keepAuthFile({
+      client,
+      file: layout.authFile,
+      registries: state.nodes.map((node) => node.registry),
+      clock: systemClock,
+      logger: options.logger,
+      signal: options.signal,
+    });
     await writeState(layout, { ...state, phase: 'ready' });
     const runs = await runningVersion(client);
     options.say(`ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`);
     if (state.consoleUrl !== undefined) await sayConsole(options, layout, state.consoleUrl);
-    await client.close();
     await aborted(options.signal);
     options.say('stopping');
+    await client.close();
   } catch (error) {
     if (broken.signal.aborted) throw broken.signal.reason;
     if (!options.signal.aborted) throw error;
@@ -188,7 +196,6 @@ async function start(
     logFile: layout.logFile('controller'),
   });
   await untilInstalled(client, options);
-  await writeAuthFile(client, layout, state);
   return { state, client };
 }
 
@@ -357,22 +364,6 @@ async function runningVersion(client: KubeClient): Promise<string> {
 
 export function isInstalled(version: ClusterVersion | undefined): boolean {
   return version?.status?.history?.some(({ state }) => state === 'Completed') === true;
-}
-
-/** Credentials of the registries, for skopeo and podman. */
-async function writeAuthFile(client: KubeClient, layout: UpLayout, state: UpState): Promise<void> {
-  const { machineConfigNamespace, registrySecret, registryUser } = names('standalone');
-  const secret = await waitFor(
-    client,
-    client.kinds.Secret,
-    registrySecret,
-    (object) => object?.data?.password !== undefined,
-    { namespace: machineConfigNamespace, timeoutMs: 20_000 },
-  );
-  const password = Buffer.from(secret?.data?.password ?? '', 'base64').toString();
-  const auth = Buffer.from(`${registryUser}:${password}`).toString('base64');
-  const auths = Object.fromEntries(state.nodes.map(({ registry }) => [registry, { auth }]));
-  await writeDurable(layout.authFile, `${JSON.stringify({ auths }, null, 2)}\n`, { mode: 0o600 });
 }
 
 /** The nodes end their own containers; this is for those of a node that was killed. */
