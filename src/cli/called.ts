@@ -14,6 +14,7 @@ export const commandNames = [
   'up',
   'apiserver',
   'controller',
+  'cluster',
   'console',
   'registry',
   'licences',
