@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { shippedText } from '../src/program/files.ts';
 
 /** Licences under which a package may be part of the program; each is kept by shipping its text. */
 const licences = new Set([
@@ -58,7 +59,9 @@ export function noticesText(modules: readonly string[], runtime: string): string
   );
   // Section 4(b) of the LGPL: its text refers to that of the GPL, which has to come along.
   const gpl = readFileSync(join(import.meta.dirname, 'GPL-3.0.txt'), 'utf8').trim();
+  const console = shippedText('web/dist/.licences.md').trim();
   const others = [
+    `${rule}\nWhat the web console is made of\n${rule}\n\n${console}\n`,
     `${rule}\nGNU General Public License, version 3, to which that of openpgp refers\n${rule}\n\n${gpl}\n`,
     `${rule}\nNode.js, and what it is made of\n${rule}\n\n${node}\n`,
   ];

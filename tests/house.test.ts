@@ -64,6 +64,14 @@ test('the HTTP module of the runtime is loaded in one place, without what its im
   }
 });
 
+test('only src/program goes by where its source lies: a single file does not know', () => {
+  for (const file of sources) {
+    if (/\.test\.ts$|(^|\/)generate\.ts$|^src\/program\//.test(file)) continue;
+    const text = readFileSync(join(repository, file), 'utf8');
+    assert.doesNotMatch(text, /import\.meta|__dirname|^await /m, `${file} (use src/program/files.ts)`);
+  }
+});
+
 test('no file is called utils, helpers, common or types', () => {
   for (const file of sources) assert.doesNotMatch(file, /\/(utils?|helpers?|common|types)\.ts$/, file);
 });

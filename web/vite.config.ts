@@ -10,6 +10,8 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0,
+    // What the page is made of goes along with it, with its licences.
+    license: { fileName: '.licences.md' },
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },

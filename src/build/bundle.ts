@@ -23,6 +23,7 @@ import { planDelta, putDelta } from './delta.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { openPayload, type PlannedImage, planImages, withReleaseSignatures } from './images.ts';
 import { prepareOutput } from './output.ts';
+import type { ProgramFiles } from './program.ts';
 import type { RegistryAccess } from './registry-source.ts';
 import type { ReleaseSignatureOptions } from './release-signatures.ts';
 import { signBundle } from './sign.ts';
@@ -53,7 +54,7 @@ export interface BuildBundleOptions {
   /** Media with bundles, or the inventory of a cluster: blobs that are there are left out. */
   readonly since?: string;
   /** Whether this program travels along. */
-  readonly withProgram?: boolean;
+  readonly program?: ProgramFiles;
   /** Most bytes of one file of the output: it becomes parts. */
   readonly splitBytes?: number;
   readonly onProgress?: (progress: TransferProgress) => void;
@@ -106,8 +107,8 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     await store.tag(bundleRepository, document.name, descriptor.digest);
     await writeDurable(join(directory, hintFile), formatHint({ bundles: await listBundles(store) }));
     await removeStoreNotes(directory);
-    if (options.withProgram === true)
-      await (await import('./program.ts')).putProgram(directory, options.privatePem);
+    if (options.program !== undefined)
+      await (await import('./program.ts')).putProgram(directory, options.privatePem, options.program);
     const files = await output.finish();
     return { digest: composed.digest, document, files, delta, notes: notesOf(payload, document) };
   } finally {

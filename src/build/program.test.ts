@@ -1,33 +1,54 @@
 import assert from 'node:assert/strict';
-import { chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { verifyMedia } from '../bundle/medium.ts';
 import { programDirectory } from '../bundle/program.ts';
+import { isSluiceError } from '../errors/error.ts';
 import { openMedia } from '../media/media.ts';
 import { runOrThrow } from '../process/run.ts';
+import { programVersion } from '../program/build.ts';
 import { buildBundle } from './bundle.ts';
+import { findProgramFiles } from './program.ts';
 
 const key = testKey();
+const version = programVersion();
 let directory: string;
+let dist: string;
 let release: TestRelease;
 let media: string;
 
+/** What `npm run package` leaves, as far as media take notice of it: the programs themselves are opaque here. */
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'sluice-program-'));
+  dist = join(directory, 'dist');
+  await mkdir(dist);
+  for (const name of [
+    `sluice-${version}-linux-x64`,
+    `sluice-${version}-linux-arm64`,
+    'sluice-0.0.1-linux-x64',
+  ]) {
+    await writeFile(join(dist, name), `#!/bin/sh\necho ${name}\n`);
+  }
+  await writeFile(join(dist, `sluice-${version}-image-linux-x64.oci.tar`), 'an image');
+  await writeFile(join(dist, 'NOTICES.txt'), 'licences');
   release = await makeRelease({ version: '1.1.0', dir: directory, key: key.pair });
   media = join(directory, 'media');
-  await buildBundle({
+  await build(media);
+});
+after(() => rm(directory, { recursive: true }));
+
+async function build(out: string) {
+  return await buildBundle({
     payload: release.payloadSource,
     images: release.sources,
     privatePem: key.pair.privatePem,
-    out: media,
-    withProgram: true,
+    out,
+    program: await findProgramFiles(dist),
   });
-});
-after(() => rm(directory, { recursive: true }));
+}
 
 async function problems(path: string): Promise<string[]> {
   const opened = await openMedia(path);
@@ -41,29 +62,37 @@ async function problems(path: string): Promise<string[]> {
   }
 }
 
-test('a machine with nothing else checks the disk with openssl and sha256sum, unpacks, and verifies the bundle', async () => {
+test('media carry program and image of this version for each machine, manifests, documentation, notices and the key', async () => {
   const program = join(media, programDirectory);
-  const sums = ['-verify', 'sluice.pub', '-signature', 'SHA256SUMS.sig', 'SHA256SUMS'];
-  assert.match(
-    (await runOrThrow('openssl', ['dgst', '-sha256', ...sums], { cwd: program })).stdout,
-    /Verified OK/,
-  );
-  await runOrThrow('sha256sum', ['--quiet', '-c', 'SHA256SUMS'], { cwd: program });
+  const names = await readdir(program);
+  assert.deepEqual(names.filter((name) => name.startsWith('sluice-')).sort(), [
+    `sluice-${version}-image-linux-x64.oci.tar`,
+    `sluice-${version}-linux-arm64`,
+    `sluice-${version}-linux-x64`,
+  ]);
+  for (const name of [
+    'install',
+    'deploy',
+    'docs',
+    'crds',
+    'LICENSE',
+    'NOTICES.txt',
+    'CHANGELOG.md',
+    'sluice.pub',
+  ]) {
+    assert.ok(names.includes(name), name);
+  }
   const readme = await readFile(join(program, 'README.txt'), 'utf8');
   assert.ok(readme.includes(key.trusted.fingerprint));
-  const archive = /sluice-[\w.-]+\.tar\.gz/.exec(readme)?.[0] ?? '';
-  const target = join(directory, 'opt');
-  await runOrThrow('mkdir', [target]);
-  await runOrThrow('tar', ['-xzf', join(program, archive), '-C', target]);
-  const unpacked = join(target, archive.replace(/-linux.*/, ''));
-  const env = { PATH: '/usr/bin:/bin', HOME: target };
-  const { stdout } = await runOrThrow(
-    join(unpacked, 'sluice'),
-    ['bundle', 'verify', media, '--key', join(program, 'sluice.pub')],
-    { env },
-  );
-  assert.match(stdout, /verified/);
-  await chmod(target, 0o755);
+  assert.ok(readme.includes(`sluice-${version}-image-linux-x64.oci.tar`));
+});
+
+test('a machine with nothing else checks the disk with openssl and sha256sum', async () => {
+  const program = join(media, programDirectory);
+  const sums = ['-verify', 'sluice.pub', '-signature', 'SHA256SUMS.sig', 'SHA256SUMS'];
+  const { stdout } = await runOrThrow('openssl', ['dgst', '-sha256', ...sums], { cwd: program });
+  assert.match(stdout, /Verified OK/);
+  await runOrThrow('sha256sum', ['--quiet', '-c', 'SHA256SUMS'], { cwd: program });
 });
 
 test('the bundle is the very same with the program beside it, and a changed program is found', async () => {
@@ -80,4 +109,12 @@ test('the bundle is the very same with the program beside it, and a changed prog
   ]);
   await rm(join(copy, programDirectory, 'SHA256SUMS.sig'));
   assert.deepEqual(await problems(copy), ['sluice-program/SHA256SUMS: SignatureMissing']);
+});
+
+test('a program that is not what its list says, or that is not there, goes onto no media', async () => {
+  const sums = join(dist, 'SHA256SUMS');
+  await writeFile(sums, `${'0'.repeat(64)}  sluice-${version}-linux-x64\n`);
+  await assert.rejects(build(join(directory, 'other')), (error) => isSluiceError(error, 'DigestMismatch'));
+  await rm(sums);
+  await assert.rejects(findProgramFiles(media), (error) => isSluiceError(error, 'NotFound'));
 });

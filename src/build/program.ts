@@ -1,78 +1,140 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 import { programDirectory, programSignature, programSums } from '../bundle/program.ts';
-import { SluiceError } from '../errors/error.ts';
-import { formatChecksums, signBytes } from '../trust/checksums.ts';
+import { SluiceError, systemCode } from '../errors/error.ts';
+import { programBuild, programVersion } from '../program/build.ts';
+import { isPackaged, noticesFile, shippedFile, shippedFiles, shippedRoot } from '../program/files.ts';
+import { formatChecksums, parseChecksums, signBytes } from '../trust/checksums.ts';
 import { publicKeyOf } from '../trust/keys.ts';
-import { comparePaths, packTar, type TarEntry } from './tar.ts';
+import { comparePaths } from './tar.ts';
 
-/** The repository that this program runs from. */
-const root = join(import.meta.dirname, '..', '..');
-/** What of it the program needs to run. */
-const programPaths = [
-  'sluice',
-  'package.json',
-  'package-lock.json',
-  'LICENSE',
-  'README.md',
-  'CHANGELOG.md',
-  'src',
-  'crds',
-  'deploy',
-  'docs',
-];
-/** The web console, where it is built: a program without it works. */
-const consolePath = 'web/dist';
-const gzipLevel = 4;
 const directoriesDeepMax = 64;
+/** What goes along from inside the program, by its path there. */
+const folders = ['deploy', 'docs', 'crds'];
+const files = ['LICENSE', 'CHANGELOG.md'];
+/** The script that installs from media, and its name there. */
+const installScript = 'deploy/install.sh';
+const installName = 'install';
+
+/** Files of the program for the machines of a fleet: single files and container images, by the name that they have. */
+export interface ProgramFiles {
+  readonly directory: string;
+  /** Name on the media → where it is read. */
+  readonly paths: ReadonlyMap<string, string>;
+  /** SHA-256 in hexadecimal by name, where the directory says it. */
+  readonly sums: ReadonlyMap<string, string>;
+}
+
+/** `sluice-0.1.0-linux-x64`, `sluice-0.1.0-image-linux-x64.oci.tar` */
+function isProgramFile(name: string, version: string): boolean {
+  return (
+    name.startsWith(`sluice-${version}-`) &&
+    /^(linux-\w+|image-linux-\w+\.oci\.tar)$/.test(name.slice(8 + version.length))
+  );
+}
 
 /**
- * Puts this program beside the bundles, with its manifests, its documentation and the public key, so that a machine
- * with nothing else can begin. Each file is listed, and the list is signed with the bundle's key.
+ * The files of this version that go onto media.
  *
- * Errors: NotFound (the program's own files), DiskFull.
+ * @param directory where they lie; default: beside the single file that runs, which is one of them under whatever
+ *   name; `dist/` of a checkout, where `npm run package` puts them.
+ * Errors: NotFound where there is no program among them; InputInvalid (its SHA256SUMS).
  */
-export async function putProgram(media: string, privatePem: string): Promise<void> {
+export async function findProgramFiles(directory?: string): Promise<ProgramFiles> {
+  const version = programVersion();
+  const where = directory ?? (isPackaged ? dirname(process.execPath) : join(shippedRoot, 'dist'));
+  const names = await readdir(where).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') return [];
+    throw error;
+  });
+  const own = `sluice-${version}-linux-${process.arch}`;
+  const paths = new Map(
+    names.filter((name) => isProgramFile(name, version)).map((name) => [name, join(where, name)]),
+  );
+  if (isPackaged && directory === undefined) paths.set(own, process.execPath);
+  if (![...paths.keys()].some((name) => !name.endsWith('.oci.tar'))) {
+    throw new SluiceError(
+      'NotFound',
+      `${where} has no program sluice-${version}-linux-ARCH to put on the media`,
+      {
+        next: 'Make it (npm run package), or name the directory that has it: --with-sluice DIR.',
+      },
+    );
+  }
+  const list = (names as string[]).includes(programSums)
+    ? await readFile(join(where, programSums), 'utf8')
+    : '';
+  return { directory: where, paths, sums: parseChecksums(list, join(where, programSums)) };
+}
+
+/**
+ * Puts the program beside the bundles, with the script that installs it, its manifests, its documentation and the
+ * public key, so that a machine with nothing else can begin. Each file is listed, and the list is signed with the
+ * bundle's key.
+ *
+ * Errors: NotFound (a file of the program), DigestMismatch (it is not what its list says), DiskFull.
+ */
+export async function putProgram(media: string, privatePem: string, program: ProgramFiles): Promise<void> {
   const directory = join(media, programDirectory);
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  const archive = `sluice-${version}-linux-${process.arch}.tar.gz`;
-  await pipeline(
-    packTar(programEntries(`sluice-${version}`)),
-    createGzip({ level: gzipLevel }),
-    createWriteStream(join(directory, archive), { flush: true }),
-  );
-  for (const part of ['deploy', 'docs', 'crds']) {
-    for (const path of await filesBelow(join(root, part), 0)) {
-      await mkdir(join(directory, part, dirname(path)), { recursive: true });
-      await copyFile(join(root, part, path), join(directory, part, path));
-    }
+  for (const [name, path] of program.paths) {
+    await pipeline(createReadStream(path), createWriteStream(join(directory, name), { flush: true }));
+    if (!name.endsWith('.oci.tar')) await chmod(join(directory, name), 0o755);
   }
+  const put = async (name: string, content: string | Uint8Array, mode = 0o644) => {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), content, { mode, flush: true });
+  };
+  for (const path of [...files, ...folders.flatMap(shippedFiles)]) {
+    if (path !== installScript) await put(path, shippedFile(path));
+  }
+  await put(installName, shippedFile(installScript), 0o755);
+  await put(noticesFile, isPackaged ? shippedFile(noticesFile) : await notices(program.directory));
   const key = publicKeyOf(privatePem, 'sluice');
-  await writeFile(join(directory, 'sluice.pub'), key.publicPem);
-  await writeFile(join(directory, 'README.txt'), readmeText(archive, version, key));
-  const sums = Buffer.from(await sumsOf(directory));
-  await writeFile(join(directory, programSums), sums);
-  await writeFile(join(directory, programSignature), signBytes(sums, privatePem));
+  await put('sluice.pub', key.publicPem);
+  await put('README.txt', readmeText([...program.paths.keys()].sort(), key));
+  const sums = await sumsOf(directory);
+  for (const name of program.paths.keys()) {
+    const wanted = program.sums.get(name);
+    if (wanted === undefined || wanted === sums.get(name)) continue;
+    throw new SluiceError(
+      'DigestMismatch',
+      `${join(program.directory, name)} is not what ${programSums} there says`,
+    );
+  }
+  const list = Buffer.from(formatChecksums(sums));
+  await writeFile(join(directory, programSums), list, { flush: true });
+  await writeFile(join(directory, programSignature), signBytes(list, privatePem), { flush: true });
 }
 
-async function sumsOf(directory: string): Promise<string> {
+async function notices(directory: string): Promise<Uint8Array> {
+  return await readFile(join(directory, noticesFile)).catch((cause: unknown) => {
+    throw new SluiceError('NotFound', `${directory} has no ${noticesFile}, which goes with the program`, {
+      cause,
+      next: 'Make the program anew: npm run package.',
+    });
+  });
+}
+
+async function sumsOf(directory: string): Promise<Map<string, string>> {
   const sums = new Map<string, string>();
   for (const path of await filesBelow(directory, 0)) {
     const hash = createHash('sha256');
     for await (const chunk of createReadStream(join(directory, path))) hash.update(chunk as Uint8Array);
     sums.set(path, hash.digest('hex'));
   }
-  return formatChecksums(sums);
+  return sums;
 }
 
-function readmeText(archive: string, version: string, key: { id: string; fingerprint: string }): string {
-  return `Sluice ${version}: updates clusters that have no internet.
+function readmeText(names: readonly string[], key: { id: string; fingerprint: string }): string {
+  const { version, commit } = programBuild();
+  const program = names.find((name) => !name.endsWith('.oci.tar')) ?? '';
+  const image = names.find((name) => name.endsWith('.oci.tar'));
+  return `Sluice ${version} (commit ${commit}): updates clusters that have no internet.
 
 Before anything else, compare this fingerprint with one that came to you in another way than on this disk:
 
@@ -80,59 +142,31 @@ Before anything else, compare this fingerprint with one that came to you in anot
   SHA-256 of the public key  ${key.fingerprint}
   openssl pkey -pubin -in sluice.pub -outform DER | sha256sum
 
-Then prove that nothing here was changed, and unpack the program; it needs nothing else on the machine:
+Then prove that nothing here was changed (any machine with openssl, before you run anything of this disk):
 
   openssl dgst -sha256 -verify sluice.pub -signature ${programSignature} ${programSums} && sha256sum --quiet -c ${programSums}
-  tar -xzf ${archive} -C /opt
-  /opt/sluice-${version}/sluice bundle verify .. --key sluice.pub
 
-deploy/ holds the manifests and systemd units, docs/ the documentation.
+Install it; nothing else is needed on the machine. It verifies once more what it installs, and can take it away again:
+
+  sh ./install --fingerprint ${key.fingerprint}
+  sh ./install --help
+
+Or look at the disk without installing anything:
+
+  cp ${program} /tmp/sluice && /tmp/sluice bundle verify .. --key sluice.pub
+
+${names.map((name) => `${name}\n`).join('')}
+deploy/ holds the manifests, systemd units and rules, crds/ the kinds, docs/ the documentation (begin with
+docs/install.md), ${noticesFile} the licences of all that is in the program.${
+    image === undefined
+      ? ''
+      : `
+The container image is an OCI archive: podman load -i ${image}; ctr -n k8s.io images import ${image}`
+  }
 `;
 }
 
-async function* programEntries(top: string): AsyncGenerator<TarEntry> {
-  const paths = new Set<string>();
-  const console = existsSync(join(root, consolePath)) ? [consolePath] : [];
-  for (const name of [...programPaths, ...console, ...(await runtimePackages())]) {
-    const facts = await stat(join(root, name)).catch((cause: unknown) => {
-      throw new SluiceError('NotFound', `${name}, which the program needs, is not in ${root}`, { cause });
-    });
-    const below = facts.isDirectory() ? await filesBelow(join(root, name), 0) : [];
-    for (const path of facts.isDirectory() ? below.map((each) => `${name}/${each}`) : [name]) {
-      if (!isForTests(path)) paths.add(path);
-    }
-  }
-  for (const path of [...paths].sort(comparePaths)) {
-    const content = join(root, path);
-    const { size, mode } = await stat(content);
-    yield { kind: 'file', path: `${top}/${path}`, mode: (mode & 0o111) === 0 ? 0o644 : 0o755, size, content };
-  }
-}
-
-function isForTests(path: string): boolean {
-  return path.startsWith('src/') && path.endsWith('.test.ts');
-}
-
-/** Packages that the lock file does not mark as needed for development only, as far as they are for this machine. */
-async function runtimePackages(): Promise<string[]> {
-  const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
-  };
-  const found: string[] = [];
-  for (const [path, facts] of Object.entries(lock.packages)) {
-    if (path === '' || facts.dev === true) continue;
-    if (
-      await stat(join(root, path)).then(
-        (each) => each.isDirectory(),
-        () => false,
-      )
-    )
-      found.push(path);
-  }
-  return found;
-}
-
-/** Regular files below a directory, in the order of their names; nothing that lies in packages inside packages twice. */
+/** Regular files below a directory, in the order of their names. */
 async function filesBelow(directory: string, depth: number): Promise<string[]> {
   if (depth > directoriesDeepMax) throw new SluiceError('InputTooLarge', `${directory} is nested too deep`);
   const found: string[] = [];

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { BuiltBundle } from '../build/bundle.ts';
+import type { ProgramFiles } from '../build/program.ts';
 import type { ReleaseSignatureOptions } from '../build/release-signatures.ts';
 import { describeBase } from '../bundle/delta.ts';
 import type { BundleRole } from '../bundle/document.ts';
@@ -62,7 +63,10 @@ export function buildCommand(): Command {
       '--since <base>',
       'make a delta: leave out what the base has; a bundle, or the output of sluice inventory',
     )
-    .option('--with-sluice', 'put this program, its manifests and documentation on the media, for day one')
+    .option(
+      '--with-sluice [dir]',
+      'put the program, its image, manifests and documentation on the media, for day one (default: those of this program)',
+    )
     .option(
       '--split <size>',
       'cut the output into parts of at most this size: 4095M for FAT, 4G for a data diode',
@@ -111,7 +115,7 @@ interface BuildOptions extends RegistryOptions {
   platform?: string[];
   split?: string;
   since?: string;
-  withSluice?: boolean;
+  withSluice?: string | true;
   releaseSignatures?: string[];
   releaseKeyring?: string[];
   key: string;
@@ -140,7 +144,7 @@ async function build(options: BuildOptions): Promise<void> {
     access: registryAccess(options),
     ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
     ...(await readReleaseSignatureOptions(options)),
-    withProgram: options.withSluice === true,
+    ...(await readProgram(options.withSluice)),
     ...(options.since === undefined ? {} : { since: options.since }),
     ...(options.split === undefined ? {} : { splitBytes: await readSplit(options.split) }),
     ...(options.osImage === undefined ? {} : { osImage: options.osImage }),
@@ -169,6 +173,12 @@ async function readPrivateKey(file: string, passwordFile: string | undefined): P
   if (!isEncryptedKey(pem)) return pem;
   const { readKeyPassword } = await import('./key-password.ts');
   return decryptKey(pem, await readKeyPassword(file, { file: passwordFile }), file);
+}
+
+async function readProgram(given: string | true | undefined): Promise<{ program?: ProgramFiles }> {
+  if (given === undefined) return {};
+  const { findProgramFiles } = await import('../build/program.ts');
+  return { program: await findProgramFiles(given === true ? undefined : given) };
 }
 
 async function readReleaseSignatureOptions(

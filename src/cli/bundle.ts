@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { MediaReport } from '../bundle/medium.ts';
+import type { VerifyProblem } from '../bundle/verify.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { Media } from '../media/media.ts';
 import type { TrustedKey } from '../trust/keys.ts';
@@ -12,7 +13,7 @@ import {
   showReport,
   trustedKeysDirectory,
 } from './bundle-report.ts';
-import { formatFlag, formatHelp, parseFormat, print, printObject } from './output.ts';
+import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
 import { createProgress } from './progress.ts';
 
 export function command(): Command {
@@ -45,9 +46,10 @@ function verifyCommand(): Command {
       `a public key to trust; repeatable; default: ${trustedKeysDirectory}/*.pub`,
       collect,
     )
+    .option('--only-program', 'look at the program that travels along (sluice-program/), not at the bundles')
     .option(formatFlag, formatHelp)
     .addHelpText('after', '\nExample:\n  sluice bundle verify /media/usb --key sluice.pub')
-    .action(async (path: string, options: { key?: string[]; output?: string }) => verify(path, options));
+    .action(async (path: string, options: VerifyOptions) => verify(path, options));
 }
 
 function keygenCommand(): Command {
@@ -119,7 +121,13 @@ async function inspect(path: string, options: { key?: string[]; output?: string 
   }
 }
 
-async function verify(path: string, options: { key?: string[]; output?: string }): Promise<void> {
+interface VerifyOptions {
+  readonly key?: string[];
+  readonly output?: string;
+  readonly onlyProgram?: true;
+}
+
+async function verify(path: string, options: VerifyOptions): Promise<void> {
   const format = parseFormat(options.output);
   const keys = await readKeys(options.key ?? []);
   const progress = createProgress();
@@ -127,6 +135,10 @@ async function verify(path: string, options: { key?: string[]; output?: string }
   try {
     const media = await openPath(path);
     try {
+      if (options.onlyProgram === true) {
+        await showReport({ bundles: [], problems: await programProblems(media, keys) }, path, format, keys);
+        return;
+      }
       const { verifyMedia } = await import('../bundle/medium.ts');
       let moved = 0;
       report = await verifyMedia(media, keys, {
@@ -149,6 +161,17 @@ async function verify(path: string, options: { key?: string[]; output?: string }
   }
   progress.end();
   await showReport(report, path, format, keys);
+}
+
+/** Errors: NotFound where no program travels along. */
+async function programProblems(media: Media, keys: readonly TrustedKey[]): Promise<VerifyProblem[]> {
+  const { programDirectory, verifyProgram } = await import('../bundle/program.ts');
+  if ((await media.tree.list(programDirectory)).length === 0) {
+    throw new SluiceError('NotFound', `${media.path} carries no program: there is no ${programDirectory}/`);
+  }
+  const problems = await verifyProgram(media.tree, keys);
+  if (problems.length === 0) note(`${programDirectory}/ is what was signed`);
+  return problems;
 }
 
 async function keygen(options: { out: string; encrypt?: true; keyPasswordFile?: string }): Promise<void> {

@@ -80,7 +80,7 @@ function printVersion(rest: readonly string[]): number {
   const format = rest.length === 0 ? 'text' : rest.join('=').replace(/^(?:-o|--output)=?/, '');
   switch (format) {
     case 'text':
-      process.stdout.write(`sluice ${version} (commit ${commit.slice(0, 12)})\n`);
+      process.stdout.write(`sluice ${version} (commit ${commit.replace(/^(\w{12})\w*/, '$1')})\n`);
       return 0;
     case 'json': {
       const runtime = `node ${process.versions.node}`;

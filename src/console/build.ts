@@ -2,15 +2,12 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { SluiceError } from '../errors/error.ts';
 import { runOrThrow } from '../process/run.ts';
-import { isPackaged, shippedFiles } from '../program/files.ts';
+import { isPackaged, shippedRoot } from '../program/files.ts';
 
-/** The program's own directory. */
-const root = join(import.meta.dirname, '..', '..');
-const web = join(root, 'web');
+const web = join(shippedRoot, 'web');
 const dist = join(web, 'dist');
-const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
+const vite = join(shippedRoot, 'node_modules', 'vite', 'bin', 'vite.js');
 /** In `dist`: the hash of what it was built from. */
 const markName = '.built-from';
 const buildMs = 300_000;
@@ -42,12 +39,8 @@ const next = 'Install what builds it, then build it: npm ci && npm run build:web
 
 /** Builds the console where its sources have changed since the last time. Errors: CommandFailed. */
 export async function ensureBuilt(say: (text: string) => void): Promise<BuildState> {
-  // A packaged program carries the built files alone.
-  if (isPackaged || !existsSync(join(web, 'index.html'))) {
-    return shippedFiles('web/dist').includes('web/dist/index.html')
-      ? { state: 'fresh' }
-      : { state: 'missing', next };
-  }
+  // The single file carries the built files alone, and always.
+  if (isPackaged) return { state: 'fresh' };
   const wanted = await hashOfSources();
   const built = await readFile(join(dist, markName), 'utf8').catch(() => undefined);
   if (built?.trim() === wanted) return { state: 'fresh' };
@@ -56,7 +49,7 @@ export async function ensureBuilt(say: (text: string) => void): Promise<BuildSta
   const fresh = `${dist}.${process.pid}`;
   try {
     await runOrThrow(process.execPath, [vite, 'build', web, '--outDir', fresh, '--logLevel', 'warn'], {
-      cwd: root,
+      cwd: shippedRoot,
       timeoutMs: buildMs,
     });
     await writeFile(join(fresh, markName), `${wanted}\n`);
@@ -71,8 +64,8 @@ export async function ensureBuilt(say: (text: string) => void): Promise<BuildSta
 async function hashOfSources(): Promise<string> {
   const hash = createHash('sha256');
   for (const part of ['web', 'package-lock.json', ...sharedSources]) {
-    for (const path of await filesOf(join(root, part))) {
-      hash.update(`${relative(root, path)}\n`).update(await readFile(path));
+    for (const path of await filesOf(join(shippedRoot, part))) {
+      hash.update(`${relative(shippedRoot, path)}\n`).update(await readFile(path));
     }
   }
   return hash.digest('hex');
@@ -89,11 +82,4 @@ async function filesOf(path: string): Promise<string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [path];
     throw error;
   }
-}
-
-/** `npm run build:web`. */
-if (import.meta.main) {
-  const state = await ensureBuilt((text) => process.stderr.write(`${text}\n`));
-  if ('next' in state) throw new SluiceError('NotFound', 'vite is not installed', { next: state.next });
-  process.stderr.write(`the console is ${state.state === 'fresh' ? 'built already' : 'built'}: web/dist\n`);
 }

@@ -81,7 +81,9 @@ export async function loadFiles(directory: string | undefined, prefix: string): 
 }
 
 function ownPaths(): string[] {
-  return shippedFiles(builtFolder).map((path) => path.slice(builtFolder.length + 1));
+  const paths = shippedFiles(builtFolder).map((path) => path.slice(builtFolder.length + 1));
+  // What the build keeps for itself is no part of the page.
+  return paths.filter((path) => !path.startsWith('.'));
 }
 
 function withBase(html: string, prefix: string): Buffer {

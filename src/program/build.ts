@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPackaged, shippedText } from './files.ts';
+import { isPackaged, shippedRoot, shippedText } from './files.ts';
 
 /** In the single file: which commit it was made of (`npm run package`). */
 export const commitFile = 'commit';
@@ -25,7 +25,7 @@ export function programBuild(): ProgramBuild {
 function checkedOut(): string | undefined {
   const read = (path: string) => {
     try {
-      return readFileSync(join(import.meta.dirname, '..', '..', '.git', path), 'utf8').trim();
+      return readFileSync(join(shippedRoot, '.git', path), 'utf8').trim();
     } catch {
       return undefined;
     }

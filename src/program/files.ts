@@ -4,7 +4,7 @@ import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
 import { SluiceError } from '../errors/error.ts';
 
 /** The repository that the source lies in; in the single file nothing is read from there. */
-const root = join(import.meta.dirname, '..', '..');
+export const shippedRoot = join(import.meta.dirname, '..', '..');
 const foldersDeepMax = 16;
 
 /** In the single file: the licences of all that is in it. */
@@ -23,7 +23,7 @@ export const isPackaged: boolean = isSea();
  */
 export function shippedFile(path: string): Buffer {
   try {
-    return isPackaged ? Buffer.from(getRawAsset(path) as ArrayBuffer) : readFileSync(join(root, path));
+    return isPackaged ? Buffer.from(getRawAsset(path) as ArrayBuffer) : readFileSync(join(shippedRoot, path));
   } catch (cause) {
     throw new SluiceError('NotFound', `the program has no file ${path}`, { cause });
   }
@@ -51,7 +51,7 @@ function below(folder: string, depth: number): string[] {
   if (depth > foldersDeepMax) throw new SluiceError('InputTooLarge', `${folder} is nested too deep`);
   let entries: import('node:fs').Dirent[];
   try {
-    entries = readdirSync(join(root, folder), { withFileTypes: true });
+    entries = readdirSync(join(shippedRoot, folder), { withFileTypes: true });
   } catch {
     return [];
   }

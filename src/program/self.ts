@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPackaged } from './files.ts';
+import { isPackaged, shippedRoot } from './files.ts';
 
 /**
  * What the runtime is started with, always: `./sluice` says the same, and the single file has them inside. Several of
@@ -20,7 +20,7 @@ export const shimCommand = 'sandbox-shim';
 export function selfCommand(): readonly [string, ...string[]] {
   // The single file would take flags of the runtime for words of a command.
   if (isPackaged) return [process.execPath];
-  const source = join(import.meta.dirname, '..', 'cli', 'main.ts');
+  const source = join(shippedRoot, 'src', 'cli', 'main.ts');
   // What was extracted of a single file has one script for all commands, which runs now.
   return [process.execPath, ...runtimeFlags, existsSync(source) ? source : (process.argv[1] ?? '')];
 }
