@@ -557,6 +557,8 @@ export interface NodeUpdateStatus {
   staged?: NodeUpdateStatusStaged;
   /** The strategies that must all allow a reboot, such as marker_file and fleet_lock. */
   strategies?: string[];
+  /** The weekly windows of the strategy periodic; absent where it is not in force. */
+  calendar?: NodeUpdateStatusCalendar;
   /** Everything that holds the reboot now, what would hold it longest first. */
   holds?: NodeUpdateStatusHold[];
   /** When the node could reboot at the earliest; absent where nobody can tell. */
@@ -593,6 +595,24 @@ export interface NodeUpdateStatusStaged {
   image?: string;
   /** Its version. */
   version?: string;
+}
+
+/** The weekly windows of the strategy periodic; absent where it is not in force. */
+export interface NodeUpdateStatusCalendar {
+  /** The IANA name of the zone that the windows are written in, such as Europe/Berlin. */
+  timeZone: string;
+  /** When the node may reboot, every week. */
+  windows: NodeUpdateStatusCalendarWindow[];
+}
+
+/** One window. */
+export interface NodeUpdateStatusCalendarWindow {
+  /** The day on which it opens. */
+  day: 'Mon' | 'Tue' | 'Wed' | 'Thu' | 'Fri' | 'Sat' | 'Sun';
+  /** When it opens, by the wall clock of the zone, such as 22:30. */
+  start: string;
+  /** How long it stays open. */
+  minutes: number;
 }
 
 /** One thing. */

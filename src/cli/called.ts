@@ -12,6 +12,7 @@ export const commandNames = [
   'node',
   'lock',
   'up',
+  'cluster',
   'apiserver',
   'controller',
   'cluster',

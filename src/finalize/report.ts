@@ -3,6 +3,7 @@ import type { Facts } from './decide.ts';
 import { windowFacts } from './decide.ts';
 import type { OsDriver, OsStatus } from './driver.ts';
 import { type Hold, type ReportedHold, reportHolds } from './hold.ts';
+import type { WeeklyWindow } from './weekly.ts';
 import { nextPossible } from './windows.ts';
 
 export const agentStates = ['Idle', 'Staging', 'Held', 'WaitingForSlot', 'Finalizing'] as const;
@@ -30,6 +31,8 @@ export interface AgentReport {
   readonly bootID: string;
   readonly driver: OsDriver['name'];
   readonly strategies: readonly string[];
+  /** The weekly windows, where the strategy `periodic` is in force. */
+  readonly calendar?: { readonly timeZone: string; readonly windows: readonly WeeklyWindow[] };
   readonly configWarnings: readonly string[];
 }
 
@@ -49,6 +52,9 @@ export function createReports(
       bootID: facts.bootID,
       driver,
       strategies: facts.config.config.strategies,
+      ...(facts.schedule === undefined
+        ? {}
+        : { calendar: { timeZone: facts.schedule.zone.name, windows: facts.schedule.windows } }),
       configWarnings: facts.config.warnings,
     };
   };

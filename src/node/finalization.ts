@@ -1,5 +1,5 @@
 import type { Condition } from '../api/core.ts';
-import type { NodeUpdate } from '../api/resources.ts';
+import type { NodeUpdate, NodeUpdateStatusCalendar } from '../api/resources.ts';
 import type { Desired } from '../finalize/agent.ts';
 import { type ClockEvidence, clockSkewMsMax } from '../finalize/clock-trust.ts';
 import type { AgentReport } from '../finalize/report.ts';
@@ -43,12 +43,28 @@ export function statusOf(
     bootID: report.bootID,
     state: report.state,
     strategies: report.strategies,
+    calendar: calendarOf(report),
     message: messageOf(report),
     booted: deployment(report.os.booted),
     staged: deployment(report.os.staged),
     holds: report.holds,
     nextPossible: report.nextPossible ?? null,
     conditions: conditionsOf(report).reduce((all, each) => setCondition(all, each, now), conditions ?? []),
+  };
+}
+
+const dayNames = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+
+function calendarOf({ calendar }: AgentReport): NodeUpdateStatusCalendar | null {
+  if (calendar === undefined) return null;
+  const two = (value: number) => String(value).padStart(2, '0');
+  return {
+    timeZone: calendar.timeZone,
+    windows: calendar.windows.map(({ startMinute, lengthMinutes }) => ({
+      day: dayNames[Math.floor(startMinute / 1440)] ?? 'Mon',
+      start: `${two(Math.floor((startMinute % 1440) / 60))}:${two(startMinute % 60)}`,
+      minutes: lengthMinutes,
+    })),
   };
 }
 
