@@ -20,13 +20,14 @@ export const sharedSources: readonly string[] = [
   'src/api',
   'src/cli/release-view.ts',
   'src/console/answers.ts',
-  'src/gates/duration.ts',
+  'src/gates/finding.ts',
   'src/gates/run-request.ts',
   'src/gates/version.ts',
   'src/kube/backoff.ts',
   'src/release/in-use.ts',
   'src/release/known.ts',
   'src/release/pause.ts',
+  'src/update/refusal.ts',
 ];
 
 /** How the built console stands. */

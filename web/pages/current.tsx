@@ -7,6 +7,7 @@ import { words } from '../words/english.ts';
 import { Overview } from './overview/overview.tsx';
 
 const Releases = lazy(async () => ({ default: (await import('./releases/releases.tsx')).Releases }));
+const Update = lazy(async () => ({ default: (await import('./update/update.tsx')).Update }));
 
 /** The page of the address. All but the overview are loaded when they are first opened. */
 export function Current() {
@@ -18,6 +19,12 @@ export function Current() {
       return (
         <Suspense fallback={<Loading />}>
           <Releases name={route.name} />
+        </Suspense>
+      );
+    case 'update':
+      return (
+        <Suspense fallback={<Loading />}>
+          <Update target={route.target} />
         </Suspense>
       );
     default:

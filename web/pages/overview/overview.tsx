@@ -13,6 +13,7 @@ import { Known } from '../../parts/known.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Problems } from '../../parts/problems.tsx';
 import { words } from '../../words/english.ts';
+import { statementOf } from '../../words/statement.ts';
 import { History } from './history.tsx';
 import { problemsOf } from './problems.ts';
 import { stepsOf } from './steps.ts';
@@ -75,23 +76,6 @@ function Statement({ facts }: { readonly facts: Facts }) {
       {statementOf(situationOf(facts))}
     </p>
   );
-}
-
-function statementOf(situation: Situation): string {
-  switch (situation.kind) {
-    case 'unknown':
-      return said.unknownVersion;
-    case 'installing':
-      return said.installing(situation.to);
-    case 'idle':
-      return said.runs(situation.version);
-    case 'asked':
-      return situation.refused
-        ? said.refused(situation.version, situation.to)
-        : said.checking(situation.version, situation.to);
-    case 'updating':
-      return said.updating(situation.from, situation.to);
-  }
 }
 
 /** Nothing is wrong: what can be done next. */

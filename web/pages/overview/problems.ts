@@ -1,4 +1,5 @@
 import type { ClusterOperator, NodeUpdate, UpdatePreflight } from '../../../src/api/resources.ts';
+import { readRefusal } from '../../../src/update/refusal.ts';
 import { conditionOf, type Facts, notReady, situationOf } from '../../data/facts.ts';
 import type { Problem } from '../../parts/problems.tsx';
 import { words } from '../../words/english.ts';
@@ -44,12 +45,24 @@ function ofVersion(facts: Facts): Problem[] {
       id: 'refused',
       level: 'danger',
       title: said.refused(situation.to),
-      detail: situation.message,
+      detail: refusalText(situation.message),
       since: situation.since,
       next: { text: said.nextSee, to: { page: 'update', target: situation.to } },
     });
   }
   return found;
+}
+
+/** Each finding on a line, with what to do; the cluster's words as they are where they are others. */
+function refusalText(message: string): string {
+  const found = readRefusal(message);
+  if (found === undefined) return message;
+  return found
+    .map(
+      ({ name, message: words, next }) =>
+        `${name}: ${words}${next === undefined ? '' : `\n${said.todo} ${next}`}`,
+    )
+    .join('\n');
 }
 
 function ofOperator(operator: ClusterOperator): Problem[] {

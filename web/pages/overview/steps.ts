@@ -1,4 +1,5 @@
 import { bundlesOf, type KnownBundle } from '../../../src/release/known.ts';
+import { readRefusal } from '../../../src/update/refusal.ts';
 import { conditionOf, controlPlaneOf, type Facts, type Situation, situationOf } from '../../data/facts.ts';
 import { words } from '../../words/english.ts';
 import { formatBytes, formatSpan } from '../../words/format.ts';
@@ -106,7 +107,7 @@ function acceptedStep(situation: Situation): Step {
   return {
     name: 'accepted',
     state: refused ? 'trouble' : 'current',
-    detail: `${refused ? said.refused : said.judged} ${message}`,
+    detail: refused ? said.refusedBy(readRefusal(message)?.map(({ name }) => name) ?? []) : said.judged,
     since,
   };
 }
