@@ -40,6 +40,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       kubeletClient: { cert: server.certPem, key: server.keyPem, ca: caPem },
       crds: [...renderCrds('standalone'), ...(options.crds ?? [])],
       bootstrap: options.bootstrap ?? [],
+      ...(options.historyMs === undefined ? {} : { historyMs: options.historyMs }),
       logger: silentLogger,
     });
   let running = await start(0);

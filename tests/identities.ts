@@ -38,6 +38,8 @@ export interface TestClusterOptions {
   readonly crds?: readonly Manifest[];
   /** Objects that the server makes sure of when it starts. */
   readonly bootstrap?: readonly Manifest[];
+  /** Milliseconds of history that the embedded API keeps at the least. */
+  readonly historyMs?: number;
 }
 
 /** Identities that the authority of a cluster vouches for; their clients end with `close`. */

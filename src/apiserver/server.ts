@@ -27,8 +27,8 @@ import { WatchHub } from './store/watch-hub.ts';
 
 /** Milliseconds between the bookmarks of quiet watches. */
 const bookmarkIntervalMs = 30_000;
-/** Milliseconds between compactions; what is older than one of them can no longer be listed or watched from. */
-const compactionIntervalMs = 5 * 60_000;
+/** Milliseconds between compactions; what is older than two of them can no longer be listed or watched from. */
+const historyMsDefault = 5 * 60_000;
 
 /** Milliseconds that an answer has to reach a client when the server stops. */
 const endingMs = 500;
@@ -65,6 +65,8 @@ export interface ApiServerOptions {
   readonly bootstrap?: readonly Manifest[];
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** Milliseconds of history that are kept at the least, from which lists and watches can go on. Default 5 minutes. */
+  readonly historyMs?: number;
 }
 
 export interface RunningApiServer {
@@ -123,7 +125,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<Running
       return handler(request, response);
     },
   });
-  const stopHousekeeping = keepHouse(engine, store, watches);
+  const stopHousekeeping = keepHouse(engine, store, watches, options.historyMs ?? historyMsDefault);
   return {
     url: `https://${hostPort(server.address, server.port)}`,
     port: server.port,
@@ -164,7 +166,7 @@ function objects(manifests: readonly Manifest[] = []): KubeObject[] {
   return manifests.map((manifest) => structuredClone(manifest) as KubeObject);
 }
 
-function keepHouse(engine: Engine, store: RevisionStore, watches: WatchHub): () => void {
+function keepHouse(engine: Engine, store: RevisionStore, watches: WatchHub, historyMs: number): () => void {
   let before = store.revision;
   let step: NodeJS.Immediate | undefined;
   const compact = () => {
@@ -178,7 +180,7 @@ function keepHouse(engine: Engine, store: RevisionStore, watches: WatchHub): () 
     } catch (error) {
       engine.logger.error({ error: String(error) }, 'the history could not be compacted');
     }
-  }, compactionIntervalMs);
+  }, historyMs);
   return () => {
     clearInterval(bookmarks);
     clearInterval(compaction);

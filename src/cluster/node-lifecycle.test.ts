@@ -143,12 +143,23 @@ test('whoever was asleep does not blame the nodes', async () => {
   await makeReadyNode(client, 'n0');
   await settle();
   assert.ok(clock.sleeping().length > 0, 'it waits for the lease');
-  // A laptop that was closed for an hour: the wall clock jumps, and only then the timer fires.
-  const now = clock.now() + 3_600_000;
-  clock.now = () => now;
+  // A process that was stopped for an hour: that time has passed, and only then its timer fires.
+  const now = clock.monotonic() + 3_600_000;
+  clock.monotonic = () => now;
   await clock.advance(41_000);
   await settle();
   assert.equal(readyOf(await client.get(client.kinds.Node, 'n0')), 'True');
+});
+
+test('a clock that is set makes no node silent, and keeps none alive', async () => {
+  await makeReadyNode(client, 'n0');
+  await settle();
+  clock.jump(3_600_000);
+  await pass(20);
+  assert.equal(readyOf(await client.get(client.kinds.Node, 'n0')), 'True');
+  clock.jump(-7_200_000);
+  await pass(21);
+  await untilNode('n0', (node) => readyOf(node) === 'Unknown');
 });
 
 test('a cordon is a taint too, for as long as it lasts', async () => {

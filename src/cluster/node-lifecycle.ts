@@ -49,7 +49,7 @@ export async function runNodeLifecycle(context: ControllerContext): Promise<void
   function graceLeft(node: Node): number {
     const { name } = node.metadata;
     const sign = `${node.metadata.uid} ${signOfLife(node, leases.get(name, leaseNamespace))}`;
-    const now = clock.now();
+    const now = clock.monotonic();
     const known = lives.get(name);
     const lateMs = known === undefined ? 0 : now - known.seenMs - nodeGraceMs;
     const asleep = known !== undefined && !known.silent && lateMs > sleptMs;
@@ -104,9 +104,9 @@ export async function runNodeLifecycle(context: ControllerContext): Promise<void
       gone.delete(name);
       return undefined;
     }
-    const since = gone.get(name) ?? clock.now();
+    const since = gone.get(name) ?? clock.monotonic();
     gone.set(name, since);
-    const leftMs = since + goneNodeMs - clock.now();
+    const leftMs = since + goneNodeMs - clock.monotonic();
     if (leftMs > 0) return { requeueAfterMs: leftMs };
     if ((await client.tryGet(kinds.Node, name)) !== undefined) return undefined;
     for (const { metadata } of left) {

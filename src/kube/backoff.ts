@@ -12,3 +12,12 @@ export function backoffMs(backoff: Backoff, failures: number, random: () => numb
   const whole = Math.min(backoff.mostMs, backoff.firstMs * backoff.factor ** (failures - 1));
   return Math.round(whole * (1 - backoff.jitter * random()));
 }
+
+/**
+ * Whether a wait until `untilMs` still stands, by a wall clock. One that would take longer than any does was begun
+ * before the clock was set back: it is over.
+ */
+export function stillWaits(untilMs: number, nowMs: number, mostMs: number): boolean {
+  const leftMs = untilMs - nowMs;
+  return leftMs > 0 && leftMs <= mostMs;
+}

@@ -410,6 +410,89 @@ test('a token file is read again when it changes', async () => {
   rmSync(directory, { recursive: true });
 });
 
+test('a token that is refused is read again, though the times of its file stand still', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'sluice-token-'));
+  const tokenFile = join(directory, 'token');
+  const put = (token: string) => {
+    writeFileSync(tokenFile, token);
+    utimesSync(tokenFile, 1, 1);
+  };
+  put('one');
+  let good = 'one';
+  await withApi(
+    (met, answer) => {
+      if (met.headers.authorization !== `Bearer ${good}`) return answer.fail(401, 'Unauthorized', 'expired');
+      answer.json({ metadata: meta('a') });
+    },
+    async ({ url, caPem, met }) => {
+      const client = createKubeClient({ server: url, tls: { ca: caPem }, tokenFile, platform: 'standalone' });
+      const { Node } = client.kinds;
+      await client.get(Node, 'a');
+      put('two');
+      good = 'two';
+      // All of them, though the first that asks anew finds the new token; a write too: it did not take place.
+      await Promise.all([
+        client.get(Node, 'a'),
+        client.get(Node, 'b'),
+        client.create(Node, { metadata: { name: 'c' } }),
+      ]);
+      const count = met.length;
+      good = 'three';
+      await assert.rejects(
+        client.get(Node, 'a'),
+        (error) => error instanceof ApiError && error.status === 401,
+      );
+      assert.equal(met.length, count + 1, 'the same token is not tried twice');
+      await client.close();
+    },
+  );
+  rmSync(directory, { recursive: true });
+});
+
+test('an informer goes on through the rotation of its token', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'sluice-token-'));
+  const tokenFile = join(directory, 'token');
+  writeFileSync(tokenFile, 'one');
+  let good = 'one';
+  const stop = new AbortController();
+  await withApi(
+    (met, answer) => {
+      if (met.headers.authorization !== `Bearer ${good}`) return answer.fail(401, 'Unauthorized', 'expired');
+      if (met.query.get('watch') !== 'true')
+        return answer.json({ metadata: { resourceVersion: '1' }, items: [] });
+      const from = Number(met.query.get('resourceVersion'));
+      answer.begin();
+      answer.event('ADDED', { metadata: meta(`seen-${from}`, String(from + 1)) });
+      if (from < 3) answer.end();
+    },
+    async ({ url, caPem }) => {
+      const client = createKubeClient({ server: url, tls: { ca: caPem }, tokenFile, platform: 'standalone' });
+      const informer = createInformer(client, client.kinds.ConfigMap, {
+        logger: silentLogger,
+        signal: stop.signal,
+        random: () => 1,
+      });
+      const seen: string[] = [];
+      const all = new Promise<void>((resolve) => {
+        informer.onChange(({ object }) => {
+          seen.push(object.metadata.name);
+          if (seen.length === 1) {
+            writeFileSync(tokenFile, 'two');
+            good = 'two';
+          }
+          if (seen.length === 3) resolve();
+        });
+      });
+      informer.start();
+      await all;
+      assert.deepEqual(seen, ['seen-1', 'seen-2', 'seen-3']);
+      stop.abort();
+      await client.close();
+    },
+  );
+  rmSync(directory, { recursive: true });
+});
+
 test('a credential plugin is asked once, and again when what it gave is refused', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'sluice-exec-'));
   const script = join(directory, 'plugin.mjs');

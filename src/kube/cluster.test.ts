@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
-import { settle } from '../../tests/fake-clock.ts';
+import { createFakeClock, settle } from '../../tests/fake-clock.ts';
 import type { AnyObject, ConfigMap, Deployment } from '../api/core.ts';
 import { isSluiceError } from '../errors/error.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -281,6 +281,20 @@ test('the same event twice is one that is counted twice; its message is one line
     [3, 'one two', 7],
   ]);
   assert.equal(eventMessage('a\r\n\r\nb'), 'a b');
+});
+
+test('a series of events does not end before it began, though the clock was set back', async () => {
+  const { ConfigMap, Event } = client.kinds;
+  const object = await client.create(ConfigMap, inDefault(fresh('event')));
+  const clock = createFakeClock();
+  const facts = { kind: ConfigMap, object, type: 'Normal', reason: 'Held', message: 'x' } as const;
+  const record = () => recordEvent(client, { ...facts, component: 'test', clock });
+  await record();
+  clock.jump(-3_600_000);
+  await record();
+  const fieldSelector = `involvedObject.name=${object.metadata.name}`;
+  const [event] = (await client.list(Event, { namespace: 'default', fieldSelector })).items;
+  assert.deepEqual([event?.count, event?.lastTimestamp], [2, event?.firstTimestamp]);
 });
 
 test('an event about a cluster-scoped object stands in default; one that cannot be written harms nobody', async () => {

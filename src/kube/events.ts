@@ -60,8 +60,10 @@ export async function recordEvent(
   const standing = await client.tryGet(kind, name, namespace);
   if (standing !== undefined) {
     const count = (standing.count ?? 1) + 1;
+    // A clock that was set back does not make the series end before it began.
+    const lastTimestamp = [now, standing.lastTimestamp ?? now].sort().at(-1);
     try {
-      await client.patch(kind, name, { count, lastTimestamp: now }, { namespace });
+      await client.patch(kind, name, { count, lastTimestamp }, { namespace });
       return;
     } catch (error) {
       if (!isNotFound(error)) throw error; // It expired between the two calls: write it anew.

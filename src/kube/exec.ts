@@ -23,8 +23,8 @@ export interface Credential {
 export interface ExecCredential {
   /** The credential at hand, or a new one where it is about to expire. Errors: Unauthorized. */
   credential(): Promise<Credential>;
-  /** Asks the plugin again at the next need: the server refused what it gave. */
-  forget(): void;
+  /** Asks the plugin again at the next need: the server refused this one. */
+  forget(refused: Credential): void;
 }
 
 const supportedVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
@@ -51,8 +51,8 @@ export function createExecCredential(plugin: ExecPlugin, server: string, clock: 
       });
       return await asking;
     },
-    forget() {
-      held = undefined;
+    forget(refused) {
+      if (held?.credential === refused) held = undefined;
     },
   };
 }

@@ -197,6 +197,42 @@ test('a quiet watch that the server ends after its time is no failure', async ()
   assert.equal(informer.state().name, 'Watching');
 });
 
+test('what a watch was good for is not told by a clock that was set', async () => {
+  const { informer, clock, turns, stop } = scripted([
+    { list: [], at: '10' },
+    { watchFrom: '10', lastsMs: 10 },
+    { watchFrom: '10', lastsMs: 60_000 },
+    { watchFrom: '10', open: true },
+  ]);
+  informer.start();
+  await settle();
+  clock.jump(3_600_000);
+  await clock.advance(10);
+  // An hour by the wall, ten milliseconds in truth: that was good for nothing.
+  assert.equal(informer.state().name, 'BackingOff');
+  await clock.advance(1_000);
+  clock.jump(-3_600_000);
+  await clock.advance(60_000);
+  assert.equal(turns.length, 0, 'a watch of a minute is followed at once');
+  assert.equal(informer.state().name, 'Watching');
+  stop.abort();
+});
+
+test('401: the informer goes on when its credential is good again', async () => {
+  const { informer, clock, told, turns, stop } = scripted([
+    { list: [configMap('a', '1')], at: '10' },
+    { watchFrom: '10', fails: new ApiError(401, 'Unauthorized', 'the token has expired') },
+    { watchFrom: '10', fails: new ApiError(401, 'Unauthorized', 'the token has expired') },
+    { watchFrom: '10', events: [{ type: 'ADDED', object: configMap('b', '11') }], open: true },
+  ]);
+  informer.start();
+  await settle();
+  for (let left = 5; left > 0; left -= 1) await clock.advance(1_000);
+  assert.equal(turns.length, 0);
+  assert.deepEqual(told, ['added a@1', 'added b@11']);
+  stop.abort();
+});
+
 test('a list that fails is tried again for ever, at most every 30 s, and Retry-After is kept', async () => {
   const busy = new ApiError(429, 'TooManyRequests', 'later', { retryAfterSeconds: 7 });
   const { informer, clock } = scripted([

@@ -164,11 +164,11 @@ export function createInformer<T extends KubeObject>(
   }
 
   async function watch(from: string, failures: number): Promise<InformerEvent> {
-    const beganMs = clock.now();
+    const beganMs = clock.monotonic();
     let resourceVersion = from;
     let events = 0;
     const end = () => {
-      const gained = events > 0 || clock.now() - beganMs >= watchWorthMs;
+      const gained = events > 0 || clock.monotonic() - beganMs >= watchWorthMs;
       return { resourceVersion, gained };
     };
     try {

@@ -33,7 +33,10 @@ export interface LeaderTiming {
 /** The values that Kubernetes' own controllers use. */
 export const leaderTiming: LeaderTiming = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
 
-/** What was last seen of the lease, and when by our own clock: the holder's clock is not to be trusted. */
+/**
+ * What was last seen of the lease, and when, by our own clock that nobody sets: neither the holder's clock nor our own
+ * wall clock is to be trusted.
+ */
 export interface LeaseSight {
   readonly renewTime: string | undefined;
   readonly holder: string | undefined;
@@ -57,6 +60,9 @@ export function mayTakeLease(
   return nowMs - sight.seenMs >= (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
 }
 
+/** `failed`: nobody knows; the lease may still be ours. */
+type Attempt = 'held' | 'anothers' | 'failed';
+
 /**
  * Waits for the lease, then runs the work until it ends, the lease is lost or `signal` aborts. Resolves then, after a
  * loss at the latest when the lease runs out for others too; rejects where the work rejects. Whoever lost the lease
@@ -71,9 +77,8 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
   let sight: LeaseSight | undefined;
 
   /** Takes or renews the lease once; false where somebody else holds it. */
-  async function tryHold(): Promise<boolean> {
-    // As long as one try may take at the most: a hung server must not outlast the deadline.
-    const call = { signal, timeoutMs: timing.renewDeadlineMs / 2 };
+  async function tryHold(trying: AbortSignal): Promise<boolean> {
+    const call = { signal: trying, timeoutMs: timing.renewDeadlineMs / 2 };
     const standing = await client.tryGet(kind, leaseName, namespace, call);
     if (standing === undefined) {
       await client.create(
@@ -85,9 +90,9 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     }
     const holder = standing.spec?.holderIdentity;
     const renewTime = standing.spec?.renewTime;
-    if (!mayTakeLease(standing, sight, identity, clock.now())) {
+    if (!mayTakeLease(standing, sight, identity, clock.monotonic())) {
       if (sight?.renewTime !== renewTime || sight?.holder !== holder) {
-        sight = { renewTime, holder, seenMs: clock.now() };
+        sight = { renewTime, holder, seenMs: clock.monotonic() };
       }
       return false;
     }
@@ -110,38 +115,55 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     };
   }
 
-  async function attempt(): Promise<boolean> {
+  async function attempt(trying: AbortSignal): Promise<Attempt> {
     try {
-      const held = await tryHold();
+      const held = await tryHold(trying);
       options.onReach?.();
-      return held;
+      return held ? 'held' : 'anothers';
     } catch (error) {
-      if (!signal.aborted && !isConflict(error) && !isAlreadyExists(error)) {
+      if (!trying.aborted && !isConflict(error) && !isAlreadyExists(error)) {
         logger.warn({ error: messageOf(error) }, 'lease could not be reached');
       }
-      return false;
+      return 'failed';
     }
   }
 
-  async function waitForLease(): Promise<boolean> {
+  /** When the attempt began that took the lease; undefined where `signal` aborted before. */
+  async function waitForLease(): Promise<number | undefined> {
     while (!signal.aborted) {
-      if (await attempt()) return true;
+      const beganMs = clock.monotonic();
+      if ((await attempt(signal)) === 'held') return beganMs;
       await clock.sleep(timing.retryMs, signal);
     }
-    return false;
+    return undefined;
   }
 
-  /** Renews until the deadline passes without success; then the lease is lost. */
-  async function keepLease(over: AbortSignal): Promise<boolean> {
-    let renewedMs = clock.now();
+  /** Renews until the deadline passes without success, or somebody else holds the lease; then it is lost. */
+  async function keepLease(takenMs: number, over: AbortSignal): Promise<boolean> {
+    let renewedMs = takenMs;
     while (!over.aborted) {
       await clock.sleep(timing.retryMs, over);
       if (over.aborted) break;
-      const beganMs = clock.now();
-      if (await attempt()) renewedMs = beganMs;
-      else if (clock.now() - renewedMs >= timing.renewDeadlineMs) return true;
+      const beganMs = clock.monotonic();
+      const outcome = await attemptWithin(renewedMs + timing.renewDeadlineMs - beganMs, over);
+      // Whoever was stopped for a while, as a virtual machine is, finds the lease with another.
+      if (outcome === 'anothers') return true;
+      if (outcome === 'held') renewedMs = beganMs;
+      else if (!over.aborted && clock.monotonic() - renewedMs >= timing.renewDeadlineMs) return true;
     }
     return false;
+  }
+
+  /** As `attempt`, for no longer than `ms`: an API that hangs must not keep us leading beyond the deadline. */
+  async function attemptWithin(ms: number, over: AbortSignal): Promise<Attempt> {
+    const tried = new AbortController();
+    const trying = AbortSignal.any([over, tried.signal]);
+    const late = clock.sleep(Math.max(0, ms), trying).then(() => 'failed' as const);
+    try {
+      return await Promise.race([attempt(trying), late]);
+    } finally {
+      tried.abort();
+    }
   }
 
   async function overrun(): Promise<void> {
@@ -160,13 +182,14 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     }
   }
 
-  if (!(await waitForLease())) return { lost: false };
+  const takenMs = await waitForLease();
+  if (takenMs === undefined) return { lost: false };
   logger.info({}, 'leading');
   options.onLeading?.(true);
   const work = new AbortController();
   const stopWork = () => work.abort(signal.reason);
   signal.addEventListener('abort', stopWork, { once: true });
-  const keeping = keepLease(work.signal).then((lost) => {
+  const keeping = keepLease(takenMs, work.signal).then((lost) => {
     if (lost) {
       logger.error({}, 'lease lost');
       work.abort(new Error('the lease was lost'));

@@ -73,6 +73,23 @@ test('of several delays the shortest counts, and an addition now ends them', asy
   assert.equal(queue.length, 0);
 });
 
+for (const jumpMs of [3_600_000, -3_600_000]) {
+  test(`a clock that is set by ${jumpMs / 3_600_000} h lengthens no wait and shortens none`, async () => {
+    const clock = createFakeClock();
+    const queue = createQueue({ clock, backoff: noJitter });
+    queue.addAfter('long', 500);
+    queue.addAfter('short', 100);
+    clock.jump(jumpMs);
+    queue.addAfter('long', 200); // Of the two the shorter one, whatever the clock says by now.
+    queue.addAfter('short', 300);
+    assert.deepEqual(clock.sleeping(), [100, 200]);
+    await clock.advance(100);
+    assert.equal(await queue.next(), 'short');
+    await clock.advance(100);
+    assert.equal(await queue.next(), 'long');
+  });
+}
+
 test('a closed queue hands out nothing, and lets go of who waits', async () => {
   const clock = createFakeClock();
   const queue = createQueue({ clock });

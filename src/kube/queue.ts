@@ -73,7 +73,7 @@ export function createQueue(
       add(key);
       return;
     }
-    const dueMs = clock.now() + ms;
+    const dueMs = clock.monotonic() + ms;
     const standing = delayed.get(key);
     if (standing !== undefined && standing.dueMs <= dueMs) return;
     standing?.cancel.abort();

@@ -2,8 +2,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { type ClientTls, createHttpClient, type HttpClient, type HttpResponse } from '../http/client.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
-import { apiErrorOf } from './error.ts';
-import { createExecCredential, type ExecPlugin } from './exec.ts';
+import { ApiError, apiErrorOf } from './error.ts';
+import { type Credential, createExecCredential, type ExecPlugin } from './exec.ts';
 
 /** Who and where: what every request of a client needs. */
 export interface TransportOptions {
@@ -62,21 +62,23 @@ export function createTransport(options: TransportOptions): Transport {
   let http: HttpClient = createHttpClient(options.tls);
   let certificate = options.tls?.cert;
 
-  async function identify(): Promise<Record<string, string>> {
+  /** Who we are now: with a new credential where the server has refused this one. */
+  async function identify(refused?: Credential): Promise<Credential> {
     if (exec === undefined) {
-      const value = await token();
-      return value === undefined ? {} : { authorization: `Bearer ${value}` };
+      const value = await token(refused?.token);
+      return value === undefined ? {} : { token: value };
     }
+    if (refused !== undefined) exec.forget(refused);
     const credential = await exec.credential();
     if (credential.cert !== undefined && credential.cert !== certificate) {
       // Requests that stand go on with the old client; it is dropped with them.
       http = createHttpClient({ ...options.tls, cert: credential.cert, key: credential.key ?? '' });
       certificate = credential.cert;
     }
-    return credential.token === undefined ? {} : { authorization: `Bearer ${credential.token}` };
+    return credential;
   }
 
-  async function sendOnce(request: ApiRequest): Promise<HttpResponse> {
+  async function sendAs(credential: Credential, request: ApiRequest): Promise<HttpResponse> {
     const timeoutMs = request.timeoutMs ?? timeoutMsDefault;
     const answer = await http.request({
       method: request.method,
@@ -85,7 +87,7 @@ export function createTransport(options: TransportOptions): Transport {
         'user-agent': options.userAgent ?? 'sluice',
         accept: request.accept ?? 'application/json',
         ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
-        ...(await identify()),
+        ...(credential.token === undefined ? {} : { authorization: `Bearer ${credential.token}` }),
       },
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       ...(request.signal === undefined ? {} : { signal: request.signal }),
@@ -100,13 +102,15 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function send(request: ApiRequest): Promise<HttpResponse> {
+    const credential = await identify();
     try {
-      return await sendOnce(request);
+      return await sendAs(credential, request);
     } catch (error) {
-      const expired = exec !== undefined && (error as { status?: number }).status === 401;
-      if (!expired) throw error;
-      exec.forget(); // The plugin's credential was revoked before its own expiry: ask it once more.
-      return await sendOnce(request);
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      // It was revoked or rotated before its time, or a clock was set: is there another one now?
+      const other = await identify(credential).catch(() => credential);
+      if (other.token === credential.token && other.cert === credential.cert) throw error;
+      return await sendAs(other, request);
     }
   }
 
@@ -153,16 +157,20 @@ function queryOf(query: ApiRequest['query']): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-/** The bearer token: fixed, or that of a file, which is read again when it has changed. */
-function tokenSource(options: TransportOptions): () => Promise<string | undefined> {
-  const file = options.tokenFile;
-  if (file === undefined) return () => Promise.resolve(options.token);
-  let seen: { mtimeMs: number; token: string } | undefined;
-  return async () => {
+/** The bearer token: fixed, or that of a file, which is read again when it has changed or `refused` is what it gave. */
+function tokenSource({
+  token,
+  tokenFile: file,
+}: TransportOptions): (refused?: string) => Promise<string | undefined> {
+  if (file === undefined) return () => Promise.resolve(token);
+  let seen: { mtimeMs: number; ino: number; token: string } | undefined;
+  return async (refused) => {
     try {
-      const { mtimeMs } = await stat(file);
-      if (seen?.mtimeMs !== mtimeMs) seen = { mtimeMs, token: (await readFile(file, 'utf8')).trim() };
-      return seen.token;
+      const { mtimeMs, ino } = await stat(file);
+      // The times of a file do not always tell: a copy can keep them.
+      const known = seen?.mtimeMs === mtimeMs && seen.ino === ino && seen.token !== refused;
+      if (!known) seen = { mtimeMs, ino, token: (await readFile(file, 'utf8')).trim() };
+      return seen?.token;
     } catch (error) {
       if (seen !== undefined) return seen.token; // Between two links of a mounted volume there is a gap.
       throw new SluiceError('Unauthorized', `the token file ${file} cannot be read: ${messageOf(error)}`, {

@@ -23,6 +23,11 @@ export type WatchEvent<T> =
 const timeoutSecondsDefault = 300;
 /** A server that is silent for longer than the whole watch may last is gone: nobody told the socket. */
 const silenceMarginMs = 30_000;
+/**
+ * So is one that sends no bookmark for this long: API servers send one a minute. Where a host is switched off or a
+ * firewall forgets a connection nothing else tells, and going on from the last version costs one request.
+ */
+const silenceMsMax = 150_000;
 /** An object of the API is at most 3 MiB large (etcd's request limit with room). */
 export const watchLineBytesMax = 8 * 1024 * 1024;
 
@@ -45,7 +50,7 @@ export async function* readWatch<T extends KubeObject>(
       labelSelector: options.labelSelector,
       fieldSelector: options.fieldSelector,
     },
-    stallTimeoutMs: timeoutSeconds * 1000 + silenceMarginMs,
+    stallTimeoutMs: Math.min(silenceMsMax, timeoutSeconds * 1000 + silenceMarginMs),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const what = `watch of ${kind.plural}`;

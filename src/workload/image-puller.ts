@@ -1,6 +1,7 @@
 import type { Container, Pod } from '../api/core.ts';
 import type { ImageDigestMirrorSet } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
+import { stillWaits } from '../kube/backoff.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Digest } from '../oci/digest.ts';
 import { controlPlaneHosts, resolveImage } from './images.ts';
@@ -64,7 +65,9 @@ export function createImagePuller(options: ImagePullerOptions): ImagePuller {
     const first = one.failures < 0;
     if (one.state.state === 'present') return one.state;
     if (one.state.state === 'pulling' && !first) return one.state;
-    if (one.state.state === 'failed' && clock.now() < one.state.retryAt) return one.state;
+    if (one.state.state === 'failed' && stillWaits(one.state.retryAt, clock.now(), backoffMostMs)) {
+      return one.state;
+    }
     one.failures = Math.max(0, one.failures);
 
     const resolved = resolveImage(one.image, options.mirrorSets(), options.ownHost);
@@ -81,12 +84,12 @@ export function createImagePuller(options: ImagePullerOptions): ImagePuller {
     }
     event(pod, 'Normal', 'Pulling', `Pulling image "${one.image}"`);
     one.state = { state: 'pulling' };
-    const begun = clock.now();
+    const begun = clock.monotonic();
     void pull(one.image, resolved.digest, resolved.locations).then(
       (info) => {
         one.state = { state: 'present', info };
         one.failures = 0;
-        const took = ((clock.now() - begun) / 1000).toFixed(3);
+        const took = ((clock.monotonic() - begun) / 1000).toFixed(3);
         event(pod, 'Normal', 'Pulled', `Successfully pulled image "${one.image}" in ${took}s`);
         options.onChange(pod);
       },

@@ -1,4 +1,5 @@
 import type { Container, Pod } from '../api/core.ts';
+import { stillWaits } from '../kube/backoff.ts';
 import type { ImageInfo } from './runner.ts';
 
 /** How the image of a container stands on this node. */
@@ -126,7 +127,7 @@ function carryOn(pod: Pod, facts: PodFacts, deadlineAt: number | undefined): Pod
     const attempt = last === undefined ? 0 : last.attempt + 1;
     const delayMs = last === undefined ? 0 : restartDelayMs(last);
     const untilMs = (last?.state.phase === 'exited' ? last.state.finishedAt : 0) + delayMs;
-    if (untilMs > facts.now) backingOff.set(container.name, { untilMs, delayMs });
+    if (stillWaits(untilMs, facts.now, delayMs)) backingOff.set(container.name, { untilMs, delayMs });
     else start.push({ container, attempt });
   };
   const policy = pod.spec.restartPolicy ?? 'Always';

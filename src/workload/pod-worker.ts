@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Container, Pod } from '../api/core.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
+import { stillWaits } from '../kube/backoff.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/error.ts';
 import type { Clock } from '../observe/clock.ts';
@@ -173,7 +174,7 @@ export function createPodWorker(options: PodWorkerOptions): PodWorker {
     const ready: { container: Container; attempt: number; image: ImageInfo }[] = [];
     for (const { container, attempt } of decision.start) {
       const blocked = memory.blocked.get(container.name);
-      if (blocked !== undefined && clock.now() < blocked.retryAt) continue;
+      if (blocked !== undefined && stillWaits(blocked.retryAt, clock.now(), blockedMostMs)) continue;
       const image = await puller.ensure(pod, container);
       if (image.state === 'present') ready.push({ container, attempt, image: image.info });
     }

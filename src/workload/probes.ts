@@ -70,8 +70,9 @@ export function createProber(options: ProberOptions): Prober {
     if (one === undefined) return;
     const signal = AbortSignal.any([options.signal, one.stop.signal]);
     const periodMs = 1000 * (probe.periodSeconds ?? periodDefaultSeconds);
-    const firstAt = startedAt + 1000 * (probe.initialDelaySeconds ?? 0);
-    await clock.sleep(Math.max(0, firstAt - clock.now()), signal);
+    const delayMs = 1000 * (probe.initialDelaySeconds ?? 0);
+    // Where it would be longer than that the clock was set back since the container started.
+    await clock.sleep(Math.min(delayMs, Math.max(0, startedAt + delayMs - clock.now())), signal);
     let run = 0;
     while (!signal.aborted) {
       // Liveness and readiness begin when the container has started.
