@@ -208,7 +208,7 @@ export const words = {
       todo: 'Next:',
       nextNode: 'See what it says',
       nextOperator: 'kubectl describe clusteroperator',
-      nextWindow: 'Open a window for the nodes',
+      nextWindow: 'Open a window',
       nextHeld: 'See the nodes',
       nextRelease: 'See the release',
       nextLock: 'See who holds it',
@@ -433,6 +433,22 @@ export const words = {
       waiting: 'To come',
       updated: 'Updated',
     },
+  },
+  window: {
+    openTitle: (n: number) => (n === 1 ? 'Open a window for this node' : `Open a window for ${n} nodes`),
+    openWhat:
+      'Until it ends, they may reboot into what is staged. Programs that inhibit it, logged-in users and the reboot slots still hold them.',
+    howLong: 'For how long',
+    hours: (n: number) => (n === 1 ? '1 hour' : `${n} hours`),
+    custom: 'Until a time of your own',
+    until: 'Until',
+    untilMissing: 'Choose an end that lies ahead.',
+    ends: (at: string) => `It ends at ${at}.`,
+    once: 'For one reboot',
+    onceWhat: 'The first reboot of a node closes its window.',
+    closeTitle: (n: number) =>
+      n === 1 ? 'Close the window of this node?' : `Close the windows of ${n} nodes?`,
+    closeWhat: 'A node that has begun to reboot goes on; the others are held again.',
   },
   gates: {
     config: 'their configuration',

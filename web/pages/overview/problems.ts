@@ -137,12 +137,11 @@ function ofHolds(updates: readonly NodeUpdate[]): Problem[] {
     detail: `${said.holdNames(listed(nodes))} ${message}`,
     since,
     next:
-      nodes.length === 1
-        ? { text: said.nextNode, to: { page: 'nodes', name: nodes[0] ?? '' } }
-        : {
-            text: gate === 'marker_file' ? said.nextWindow : said.nextHeld,
-            to: { page: 'nodes', filter: gate },
-          },
+      gate === 'marker_file'
+        ? { text: said.nextWindow, window: nodes }
+        : nodes.length === 1
+          ? { text: said.nextNode, to: { page: 'nodes', name: nodes[0] ?? '' } }
+          : { text: said.nextHeld, to: { page: 'nodes', filter: gate } },
   }));
 }
 
