@@ -55,9 +55,16 @@ describe('the overview', needs('browser'), () => {
     const left = Date.parse(opened.spec.window?.notAfter ?? '') - Date.now();
     assert.ok(left > 3.9 * 3_600_000 && left <= 4 * 3_600_000, `${left} ms are left`);
     assert.equal(opened.spec.window?.once, true);
+    await tab.page
+      .locator('[data-open-windows="1"]')
+      .getByRole('button', { name: 'Close the window' })
+      .click();
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Close the window' }).click();
+    await tab.page.locator('[data-open-windows]').waitFor({ state: 'detached' });
     await problem.getByRole('button', { name: 'See the nodes' }).click();
     assert.equal(new URL(tab.page.url()).pathname, '/nodes');
-    const held = opened;
+    const held = await client.get(client.kinds.NodeUpdate, 'master-1');
+    assert.equal(held.spec.window, undefined);
     await client.updateStatus(client.kinds.NodeUpdate, { ...held, status: steady('1.0.0') });
     tab.assertClean();
     await tab.context.close();

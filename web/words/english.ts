@@ -152,6 +152,7 @@ export const words = {
       moving: 'staging or rebooting',
       degraded: 'need a person',
     },
+    windowOpen: 'with an open window; the first ends',
     operatorsFine: (n: number) =>
       n === 1 ? 'The operator is available' : `All ${n} operators are available`,
     operatorsBad: (bad: number, all: number) => `${bad} of ${all} operators have trouble`,

@@ -1,9 +1,13 @@
 import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { bundlesOf } from '../../../src/release/known.ts';
 import { Link } from '../../app/navigation.tsx';
 import { conditionOf, controlPlaneOf, type Facts } from '../../data/facts.ts';
+import { useNow } from '../../data/hooks.ts';
+import { ActionButton } from '../../parts/action-button.tsx';
+import { Ago } from '../../parts/ago.tsx';
 import { StatusLabel, type Tone } from '../../parts/status-label.tsx';
+import { CloseWindowDialog } from '../../parts/window-dialog.tsx';
 import { words } from '../../words/english.ts';
 
 const said = words.overview;
@@ -69,7 +73,25 @@ function NodeSummary({ facts }: { readonly facts: Facts }) {
             <StatusLabel tone={tone}>{counts[name]}</StatusLabel> {text}
           </li>
         ))}
+      <OpenWindows updates={updates} />
     </ul>
+  );
+}
+
+/** Windows that people have opened, and a way to take the permission back. */
+function OpenWindows({ updates }: { readonly updates: Facts['updates'] }) {
+  const now = useNow(10_000);
+  const [closing, setClosing] = useState(false);
+  const open = updates.filter(({ spec }) => Date.parse(spec.window?.notAfter ?? '') > now);
+  if (open.length === 0) return null;
+  const first = open.map(({ spec }) => spec.window?.notAfter ?? '').sort()[0];
+  const nodes = open.map(({ metadata }) => metadata.name);
+  return (
+    <li data-open-windows={nodes.length}>
+      <StatusLabel tone="info">{nodes.length}</StatusLabel> {said.windowOpen} <Ago at={first} />{' '}
+      <ActionButton action="closeWindow" variant="link" isInline onClick={() => setClosing(true)} />
+      {closing ? <CloseWindowDialog nodes={nodes} onClose={() => setClosing(false)} /> : null}
+    </li>
   );
 }
 
