@@ -2,7 +2,7 @@ import { type Delta, describeBase } from '../bundle/delta.ts';
 import type { BundleDocument } from '../bundle/document.ts';
 import type { MediaReport } from '../bundle/medium.ts';
 import type { VerifyProblem, VerifyReport } from '../bundle/verify.ts';
-import type { TrustedKey } from '../trust/keys.ts';
+import { describeKeys, type TrustedKey } from '../trust/keys.ts';
 import { type Format, humanBytes, note, paint, print, printObject, printTable } from './output.ts';
 
 /** Where `bundle verify` and nodes look for the keys they trust. */
@@ -86,12 +86,11 @@ export async function showReport(
     }));
     return await printObject({ path, verified, bundles, problems: report.problems }, format);
   }
-  for (const bundle of report.bundles) print(resultLine(bundle));
+  if (format === 'name') print(report.bundles.map((each) => each.asked).join('\n'));
+  else for (const bundle of report.bundles) print(resultLine(bundle));
   for (const problem of problems) print(problemLine(problem));
   if (verified) return;
-  note(
-    `error: ${path} is not what was signed: ${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`,
-  );
+  note(`error: ${verdict(path, problems, keys)}`);
   note(`  next: ${nextStep(problems, keys)}`);
 }
 
@@ -125,11 +124,23 @@ function problemLine({ image, digest, code, problem }: VerifyProblem): string {
   return `  ${paint('red', code)}  ${text}${where}`;
 }
 
+/** A key that is not given says nothing about the disk: it may be as good as ever. */
+function verdict(path: string, problems: readonly VerifyProblem[], keys: readonly TrustedKey[]): string {
+  const codes = new Set(problems.map((each) => each.code));
+  if (codes.size === 1 && codes.has('SignatureUntrusted')) {
+    const given = keys.length === 0 ? 'no key is trusted' : `not by ${describeKeys(keys)}`;
+    return `${path} could not be verified: it is signed, but ${given}`;
+  }
+  if (codes.size === 1 && codes.has('SignatureMissing'))
+    return `${path} could not be verified: it is not signed`;
+  return `${path} is not what was signed: ${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`;
+}
+
 function nextStep(problems: readonly VerifyProblem[], keys: readonly TrustedKey[]): string {
   const codes = new Set(problems.map((each) => each.code));
   if (keys.length === 0) return `No key is trusted: give --key, or put keys into ${trustedKeysDirectory}.`;
   if (codes.has('SignatureUntrusted'))
-    return 'Ask its maker for the public key; trust it only if you know them.';
+    return 'Give the key that signed it (--key FILE), if you know whose it is; its maker can tell you its fingerprint.';
   if (codes.has('SignatureMissing'))
     return 'It was never signed, or its signature was removed: ask its maker.';
   return 'Write the disk again from its source, or use another copy; do not attach this one.';

@@ -109,7 +109,10 @@ test('foreign and missing keys: exit 6, and what to do', async () => {
     foreign.stdout,
     /SignatureUntrusted .*signed by key [0-9a-f]{16}, which is not trusted; trusted: sluice/,
   );
-  assert.match(foreign.stderr, /next: Ask its maker/);
+  assert.match(
+    foreign.stderr,
+    /could not be verified: it is signed, but not by .*\n {2}next: Give the key that signed it/,
+  );
   const inspected = await sluice(
     'bundle',
     'inspect',

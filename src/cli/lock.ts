@@ -10,6 +10,7 @@ import {
   humanDuration,
   note,
   parseFormat,
+  print,
   printObject,
   printTable,
 } from './output.ts';
@@ -58,6 +59,8 @@ async function list(options: LockOptions): Promise<void> {
   try {
     const { items } = await client.list<FleetLockGroup>(client.kinds.FleetLockGroup);
     if (format === 'json' || format === 'yaml') return await printObject(items, format);
+    if (format === 'name')
+      return print(items.map((group) => `fleetlockgroup/${group.metadata.name}`).join('\n'));
     const rows = items.flatMap((group) => {
       const name = group.metadata.name ?? '';
       const holders = group.status?.holders ?? [];

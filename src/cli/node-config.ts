@@ -9,9 +9,11 @@ export async function config(options: {
   const { loadConfig } = await import('../finalize/config-files.ts');
   const directories = options.configDir;
   const loaded = await loadConfig(directories);
+  const { values } = loaded;
   if (format === 'json' || format === 'yaml') await printObject({ directories, ...loaded }, format);
+  else if (format === 'name') print([...new Set(values.map(({ path }) => path))].join('\n'));
   else {
-    const { config: rule, values } = loaded;
+    const { config: rule } = loaded;
     print(
       `${paint('bold', 'strategy')}  ${rule.strategies.join(' and ')}${rule.enabled ? '' : ' (updates are disabled)'}, mode ${rule.mode}`,
     );

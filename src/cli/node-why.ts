@@ -95,6 +95,7 @@ export async function why(names: string[], options: ShowOptions): Promise<void> 
     const rows = nodes.map(({ node, state, holds, nextPossible }) => ({ node, state, holds, nextPossible }));
     return await printObject(rows, format);
   }
+  if (format === 'name') return print(nodes.map(({ node }) => `node/${node}`).join('\n'));
   for (const each of nodes) print(explain(each, Date.now()));
 }
 
@@ -146,6 +147,7 @@ export async function status(names: string[], options: ShowOptions): Promise<voi
       format,
     );
   }
+  if (format === 'name') return print(nodes.map(({ node }) => `node/${node}`).join('\n'));
   printTable(
     ['NODE', 'BOOTED', 'STAGED', 'STATE', 'BOOT', 'DRIVER', 'MESSAGE'],
     nodes.map(({ node, booted, staged, state, bootID, driver, message }) => [

@@ -81,6 +81,7 @@ export function command(): Command {
 Examples:
   sluice node why                   Every node that waits, gate by gate
   sluice node why master-0 -o json
+  sluice node status                Agent, OS, media and releases of every node
   sluice node config                Which file says what, and which key has no effect
   sluice node run --local           The agent of a host without a cluster (deploy/systemd/sluice-agent.service)
   sluice node approve               A person says OK to the staged update`,

@@ -252,6 +252,7 @@ export async function status(client: KubeClient, text: string | undefined, optio
       format,
     );
   }
+  if (format === 'name') return print(rows.map((row) => row.name).join('\n'));
   for (const [index, row] of rows.entries()) {
     if (index > 0) print('');
     printRelease(row, facts);

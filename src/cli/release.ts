@@ -82,7 +82,9 @@ Examples:
   sluice release ls
   sluice release add 1.1.0
   sluice release status 1.1.0
-  sluice release pause 1.1.0
+  sluice release pause 1.1.0               The copy holds until resume
+  sluice release resume 1.1.0
+  sluice release cancel 1.1.0              What is copied so far is kept for the next try
   sluice release rm 1.0.0 --dry-run
   sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
   sluice release credentials rotate`,

@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { type ErrorCode, errorTable, messageOf, SluiceError, systemCode } from '../errors/error.ts';
 import { asCalled, programName } from './called.ts';
 import type { CommandEntry } from './commands.ts';
+import { spreadExamples } from './examples.ts';
 import { note } from './output.ts';
 
 /**
@@ -21,6 +22,7 @@ export async function runCommand(
     const { command } = await entry.load();
     const root = command(table);
     root.name(`${programName()} ${entry.name}`);
+    spreadExamples(root, `sluice ${entry.name}`);
     forEachCommand(root, (each) => {
       each.exitOverride().showHelpAfterError('Add --help to see what it takes.').allowExcessArguments(false);
       each.configureOutput({

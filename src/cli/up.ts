@@ -50,6 +50,7 @@ console is served on loopback: the link to log in is printed, and by 'sluice con
 Examples:
   sluice up --release ./1.0.0 --key sluice.pub --dir ./rehearsal
   export KUBECONFIG=./rehearsal/kubeconfig; kubectl get nodes,clusterversion
+  sluice up status --dir ./rehearsal
   sluice up stop --dir ./rehearsal`,
   );
   return root;
@@ -86,6 +87,7 @@ async function status(options: UpCommandOptions): Promise<void> {
   const state = await runningState(upLayout(resolve(options.dir)));
   if (state === undefined) throw new SluiceError('NotFound', `no cluster runs from ${resolve(options.dir)}`);
   if (format === 'json' || format === 'yaml') return await printObject(state, format);
+  if (format === 'name') return print(state.nodes.map((node) => `node/${node.name}`).join('\n'));
   print(`${state.phase}: installed with ${state.release}, process ${state.pid}`);
   print(`  export KUBECONFIG=${state.kubeconfig}`);
   for (const node of state.nodes) print(`  ${node.name}   registry ${node.registry}   ${node.dir}`);

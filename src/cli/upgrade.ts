@@ -101,9 +101,13 @@ Examples:
   sluice upgrade --to 1.1.0 --dry-run       Would it work? Runs the checks of 1.1.0, changes nothing
   sluice upgrade --to 1.1.0
   sluice upgrade --to-latest --accept EvictionPolicyRemoved
+  sluice upgrade accept EvictionPolicyRemoved --to 1.1.0 --reason 'mended in the window'
+  sluice upgrade accept EvictionPolicyRemoved-       Takes it back
   sluice upgrade status
+  sluice upgrade status --details=nodes
+  sluice upgrade recommend
   sluice upgrade recommend --version 1.1.0 --quiet   Names of what stands against it, for scripts
-  sluice upgrade report --out /media/usb   The signed report of the last update, to carry out
+  sluice upgrade report show --out /media/usb        The signed report of the last update, to carry out
   sluice upgrade clear`,
   );
   return root;

@@ -17,6 +17,7 @@ import {
 interface WindowOptions extends ConnectOptions {
   readonly nodes?: string;
   readonly marker?: string;
+  readonly host?: boolean;
   readonly until?: string;
   readonly once?: boolean;
   readonly release?: string;
@@ -47,14 +48,17 @@ export function command(): Command {
   root.addHelpText(
     'after',
     `
-Without --nodes and --kubeconfig the marker file of this host is written; with them the windows of the cluster's nodes.
+With --nodes, --kubeconfig, --context or KUBECONFIG it is about the nodes of that cluster (all of them, unless --nodes
+says which); else, and with --host or --marker, about this host alone. Which of both it was is said.
 A window opens no other gate: block inhibitors, users and the fleet lock still hold a node.
 
 Examples:
   sluice window open --until 2h --once              This host, for one reboot within two hours
   sluice window open --until 2h --nodes all         Every node of the cluster
   sluice window open --until 4h --nodes master-0,master-1 --release 1.1.0
-  sluice window close --nodes all`,
+  sluice window status --nodes all
+  sluice window close --nodes all
+  sluice window close --host`,
   );
   return root;
 }
@@ -65,6 +69,7 @@ function where(command: Command): Command {
       '--nodes <which>',
       "nodes of the cluster: 'all', names parted by commas, or a label selector (key=value)",
     )
+    .option('--host', 'this host, whatever KUBECONFIG says')
     .option('--marker <file>', 'the marker file of this host (default: as its configuration says)');
 }
 
@@ -79,15 +84,50 @@ export function endOf(until: string, now: number): number {
   return now + parseDuration(until);
 }
 
-const clusterWide = (options: WindowOptions) =>
-  options.nodes !== undefined || options.kubeconfig !== undefined;
+/** Where a window is opened: the marker file of this host, or the nodes of a cluster; and what decided it. */
+export type WindowPlace = { readonly kind: 'host' } | { readonly kind: 'cluster'; readonly by: string };
+
+/**
+ * Flags decide before the environment, and a kubeconfig that is only lying in the home directory decides nothing: on a
+ * node it may be anybody's. Errors: Usage, where the words mean both.
+ */
+export function placeOf(
+  options: Pick<WindowOptions, 'nodes' | 'marker' | 'host' | 'kubeconfig' | 'context'>,
+  environment: NodeJS.ProcessEnv,
+): WindowPlace {
+  const { nodes, kubeconfig, context } = options;
+  const ofHost = options.marker !== undefined ? '--marker' : options.host === true ? '--host' : undefined;
+  const fromEnvironment = environment.KUBECONFIG ?? '';
+  const ofCluster =
+    kubeconfig !== undefined
+      ? `--kubeconfig ${kubeconfig}`
+      : context !== undefined
+        ? `--context ${context}`
+        : nodes !== undefined
+          ? `--nodes ${nodes}`
+          : undefined;
+  if (ofHost !== undefined && ofCluster !== undefined) {
+    throw new SluiceError('Usage', `${ofHost} means this host and ${ofCluster} a cluster`);
+  }
+  if (ofHost !== undefined) return { kind: 'host' };
+  if (ofCluster !== undefined) return { kind: 'cluster', by: ofCluster };
+  return fromEnvironment === '' ? { kind: 'host' } : { kind: 'cluster', by: `KUBECONFIG=${fromEnvironment}` };
+}
+
+/** Whether it is about a cluster; which of both is said, since the same words can mean either. */
+function isOfCluster(options: WindowOptions): boolean {
+  const place = placeOf(options, process.env);
+  if (place.kind === 'cluster') note(`of the cluster, by ${place.by} (this host: --host)`);
+  else note('of this host (a cluster: --nodes, --kubeconfig or KUBECONFIG)');
+  return place.kind === 'cluster';
+}
 
 async function openWindow(options: WindowOptions): Promise<void> {
   const end = endOf(options.until ?? '', Date.now());
   const once = options.once === true;
   const release = options.release === undefined ? {} : { release: options.release };
   const said = `until ${new Date(end).toISOString()}${once ? ', for one reboot' : ''}`;
-  if (!clusterWide(options)) {
+  if (!isOfCluster(options)) {
     const { writeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
     await writeMarker(path, { notAfter: Math.floor(end / 1000), once, ...release });
@@ -103,7 +143,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
 }
 
 async function closeWindow(options: WindowOptions): Promise<void> {
-  if (!clusterWide(options)) {
+  if (!isOfCluster(options)) {
     const { removeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
     note(
@@ -122,7 +162,7 @@ async function closeWindow(options: WindowOptions): Promise<void> {
 
 async function showWindows(options: WindowOptions): Promise<void> {
   const format = parseFormat(options.output);
-  if (!clusterWide(options)) {
+  if (!isOfCluster(options)) {
     const { lookAtMarker, markerAllows } = await import('../finalize/marker.ts');
     const { path, allowWithoutExpiry } = await markerOf(options);
     const found = await lookAtMarker(path, { allowWithoutExpiry, ownerUid: process.getuid?.() ?? 0 });
@@ -133,6 +173,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
         ? markerAllows(found.marker, only === undefined ? {} : { version: only }, Date.now())
         : found;
     if (format === 'json' || format === 'yaml') return await printObject({ path, ...look }, format);
+    if (format === 'name') return print(path);
     if (look.kind === 'denied') return print(`closed: ${look.message}`);
     const { notAfter, once, release } = look.marker;
     const end =
@@ -148,6 +189,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
     rows.push({ node: name, window: node.spec.window });
   });
   if (format === 'json' || format === 'yaml') return await printObject(rows, format);
+  if (format === 'name') return print(rows.map(({ node }) => `nodeupdate/${node}`).join('\n'));
   printTable(
     ['NODE', 'WINDOW', 'ENDS IN', 'ONCE', 'RELEASE'],
     rows.map(({ node, window }) => {
