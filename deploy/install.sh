@@ -59,7 +59,7 @@ while [ $# -gt 0 ]; do
     --status) action=status; shift ;;
     --purge) purge=yes; shift ;;
     -h | --help) usage; exit 0 ;;
-    *) usage >&2; fail 2 "'$1' is not taken" ;;
+    *) fail 2 "'$1' is not taken" "sh ./install --help" ;;
   esac
 done
 
@@ -118,6 +118,7 @@ put() {
     # Somebody's own file, or one that was changed after it was installed, is not written over.
     rm "$root$to.sluice-new"
     echo "kept as it is: $to differs from what this disk brings"
+    [ ! -f "$root$list" ] || line_of "$to" "$root$list" >>"$root$list.new"
     return 0
   else
     sync "$root$to.sluice-new" 2>/dev/null || sync
@@ -125,6 +126,11 @@ put() {
     changed=$((changed + 1))
   fi
   echo "$new  $to" >>"$root$list.new"
+}
+
+# The line of a path in a list, which begins with 64 digits and two spaces.
+line_of() {
+  awk -v path="$1" 'substr($0, 67) == path' "$2"
 }
 
 # Whether a file is still as it was installed.
@@ -143,10 +149,8 @@ put_tree() {
 # That the disk is what the key signed, and the key the one whose fingerprint was given. The sums are checked with the
 # system's own tools; the signature with openssl where it is, and always with the program, whose sum is then known.
 verify() {
-  [ -n "$fingerprint" ] || {
-    usage >&2
+  [ -n "$fingerprint" ] ||
     fail 2 "--fingerprint is missing" "Compare the one in README.txt with one that came in another way, then give it."
-  }
   for each in sluice.pub SHA256SUMS SHA256SUMS.sig; do
     [ -f "$here/$each" ] || fail 6 "$here/$each is missing" "Use the whole directory as it is on the disk."
   done
@@ -220,7 +224,7 @@ install_all() {
 drop_old() {
   [ -f "$root$list" ] || return 0
   while read -r _ path; do
-    if ! grep -qF "  $path" "$root$list.new" && ours "$path"; then
+    if [ -z "$(line_of "$path" "$root$list.new")" ] && ours "$path"; then
       rm -f "$root$path"
       changed=$((changed + 1))
     fi

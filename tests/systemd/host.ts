@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -37,7 +38,7 @@ export interface BootedHost {
 }
 
 /** Nothing of this machine's own environment means anything inside. */
-const insideEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
+const insideEnvironment = { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 const rebootCode = 133;
 const bootMs = 60_000;
 let count = 0;
@@ -53,6 +54,8 @@ export interface HostOptions {
   readonly service?: string;
   /** Shipped units that are installed and enabled beside the agent's. */
   readonly units?: readonly string[];
+  /** A disk that is mounted at /mnt; the host has nothing of Sluice then, until somebody installs it from there. */
+  readonly medium?: string;
   /** Told of the host's root and address before it boots for the first time. */
   readonly prepare?: (root: string, address: string) => Promise<void>;
 }
@@ -78,6 +81,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
   install(root, { ...options, config: options.config.replaceAll('GATEWAY', `${subnet}.1`) });
   await options.prepare?.(root, address);
 
+  const awaited = options.medium === undefined ? 'sluice-agent' : 'multi-user.target';
   let boots = 0;
   let machine: ChildProcess | undefined;
   let closing = false;
@@ -92,7 +96,11 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
       '--keep-unit',
       `--network-namespace-path=/run/netns/${id}`,
     ];
-    const binds = [`--bind-ro=${repository}:${program}`, '--console=pipe', '-D', root, '--boot'];
+    const bind =
+      options.medium === undefined
+        ? `--bind-ro=${repository}:${program}`
+        : `--bind-ro=${mountMedium(options.medium, dir)}:/mnt`;
+    const binds = [bind, '--console=pipe', '-D', root, '--boot'];
     machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [machine.stdout, machine.stderr]) {
       stream?.on('data', (chunk) => {
@@ -138,7 +146,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
       await until(
         () =>
           boots >= times &&
-          host.inside(['systemctl', 'is-active', 'sluice-agent'], { check: false }).startsWith('active'),
+          host.inside(['systemctl', 'is-active', awaited], { check: false }).startsWith('active'),
         () =>
           `the host does not come up for boot ${times} (it has booted ${boots} times): ${console} ${lastWords()}`,
         bootMs,
@@ -160,6 +168,7 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
       machine?.kill('SIGKILL');
       if (machine?.exitCode === null) await ended;
       spawnSync('umount', ['-l', root]);
+      spawnSync('umount', ['-l', mediumIn(dir)]);
       spawnSync('ip', ['netns', 'del', id]);
       spawnSync('ip', ['link', 'del', `${id}h`]);
       rmSync(dir, { recursive: true, force: true });
@@ -169,6 +178,18 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
   power();
   await host.booted(1);
   return host;
+}
+
+const mediumIn = (dir: string) => join(dir, 'medium');
+
+/** As a disk of others is mounted: nothing on it can be written or run. */
+function mountMedium(medium: string, dir: string): string {
+  const place = mediumIn(dir);
+  if (existsSync(place)) return place;
+  mkdirSync(place);
+  must('mount', '--bind', medium, place);
+  must('mount', '-o', 'remount,bind,ro,nosuid,nodev,noexec', place);
+  return place;
 }
 
 /** Puts the shipped files of deploy/systemd and the played rpm-ostree where they belong. */
@@ -182,28 +203,28 @@ function install(root: string, options: HostOptions): void {
     mkdirSync(join(root, to, '..'), { recursive: true });
     writeFileSync(join(root, to), content);
   };
-  const units = ['sluice-agent.service', ...(options.units ?? [])];
+  const bare = options.medium !== undefined;
+  const units = bare ? [] : ['sluice-agent.service', ...(options.units ?? [])];
   const files = [
     ...units.map((unit) => `system/${unit}`),
-    'sysusers.d/sluice.conf',
-    'tmpfiles.d/sluice.conf',
+    ...(bare ? [] : ['sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf']),
   ];
   for (const file of files) {
     put(join(deploy, file), `usr/lib/${file.replace(/^system\//, 'systemd/system/')}`);
   }
-  put(
-    join(deploy, 'dbus-1/system.d/dev.sluice.Node1.conf'),
-    'usr/share/dbus-1/system.d/dev.sluice.Node1.conf',
-  );
+  if (!bare) {
+    const bus = 'dbus-1/system.d/dev.sluice.Node1.conf';
+    put(join(deploy, bus), `usr/share/${bus}`);
+    symlinkSync(join(program, 'sluice'), join(root, 'usr/bin/sluice'));
+  }
   put(join(import.meta.dirname, 'rpm-ostree'), 'usr/bin/rpm-ostree');
   put(join(import.meta.dirname, 'played-boot.service'), 'usr/lib/systemd/system/played-boot.service');
-  symlinkSync(join(program, 'sluice'), join(root, 'usr/bin/sluice'));
   // Both protections show the machine's boot id instead of the container's own (systemd 252 in systemd-nspawn).
   const shown = ['ProtectKernelTunables=no', 'ProtectControlGroups=no'];
   const quick = [
     '[Service]',
     'ExecStart=',
-    'ExecStart=/usr/bin/sluice node run --local --os-driver rpm-ostree',
+    `ExecStart=${bare ? '/usr/local' : '/usr'}/bin/sluice node run --local --os-driver rpm-ostree`,
   ];
   text(
     'etc/systemd/system/sluice-agent.service.d/test.conf',
