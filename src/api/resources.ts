@@ -288,6 +288,13 @@ export interface FleetLockGroupSpec {
    * update does not walk from node to node.
    */
   overdueSeconds?: number;
+  /**
+   * Whether a node may go only when its Pods have been moved away (Required), also when they have not after a
+   * while (BestEffort), or without a drain (None). What is not moved is stopped with the node.
+   */
+  drain?: 'Required' | 'BestEffort' | 'None';
+  /** With BestEffort, how long the Pods of a node have for moving away. */
+  drainTimeoutSeconds?: number;
 }
 
 /** Who is away. */
@@ -311,6 +318,10 @@ export interface FleetLockGroupStatusHolder {
   state: 'Reserved' | 'Draining' | 'Granted' | 'Soaking';
   /** When it last asked. */
   lastSeen?: string;
+  /** The boot in which it asked, where it tells. */
+  bootID?: string;
+  /** From where it asked. */
+  address?: string;
   /** What the drain waits for. */
   message?: string;
 }

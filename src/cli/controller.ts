@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { Command } from 'commander';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { type LockAccessOptions, lockAccessOf, withLockAccess } from './lock-access.ts';
 import { operationsOf, withOperationsOptions } from './operations.ts';
 
-interface ControllerCommandOptions extends ConnectOptions {
+interface ControllerCommandOptions extends ConnectOptions, LockAccessOptions {
   readonly releaseImage?: string;
   readonly lockListen?: string;
   readonly trustedKeys?: string;
@@ -17,8 +18,10 @@ interface ControllerCommandOptions extends ConnectOptions {
 
 /** `sluice controller`. */
 export function command(): Command {
-  return withOperationsOptions(
-    withConnection(new Command().description('Run the controllers of releases, preflights and updates')),
+  return withLockAccess(
+    withOperationsOptions(
+      withConnection(new Command().description('Run the controllers of releases, preflights and updates')),
+    ),
   )
     .option('--release-image <ref>', 'the release that the cluster was installed with, by digest')
     .option('--lock-listen <address:port>', 'serve the FleetLock protocol there')
@@ -61,7 +64,9 @@ async function start(options: ControllerCommandOptions): Promise<void> {
       rereadRegistry: readIdentity,
       ...(options.trustedKeys === undefined ? {} : { trustedKeysDirectory: options.trustedKeys }),
       ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
-      ...(options.lockListen === undefined ? {} : { lock: parseListen(options.lockListen) }),
+      ...(options.lockListen === undefined
+        ? {}
+        : { lock: { ...parseListen(options.lockListen), access: await lockAccessOf(options) } }),
       identity: options.identity ?? hostname(),
       ...operations,
       logger: createLogger('controller'),

@@ -3,6 +3,7 @@ import type { FleetLockGroup } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { type LockAccessOptions, lockAccessOf, withLockAccess } from './lock-access.ts';
 import { operationsOf } from './operations.ts';
 import {
   formatFlag,
@@ -15,7 +16,7 @@ import {
   printTable,
 } from './output.ts';
 
-interface LockOptions extends ConnectOptions {
+interface LockOptions extends ConnectOptions, LockAccessOptions {
   readonly group?: string;
   readonly output?: string;
   readonly listen?: string;
@@ -33,8 +34,10 @@ export function command(): Command {
     .argument('<node>', 'the name of the node, or the id of the client')
     .option('--group <name>', 'the group', 'default')
     .action(release);
-  withConnection(
-    root.command('serve').description('Serve the FleetLock protocol (the controller does it too)'),
+  withLockAccess(
+    withConnection(
+      root.command('serve').description('Serve the FleetLock protocol (the controller does it too)'),
+    ),
   )
     .option('--listen <address:port>', 'where to listen', '127.0.0.1:3333')
     .option('--state <dir>', 'keep the slots in this directory instead of a cluster: for hosts without one')
@@ -43,12 +46,15 @@ export function command(): Command {
   root.addHelpText(
     'after',
     `
+On this machine only root, the server's own user and --lock-trust-user may ask without the secret: who takes a slot
+has a node drained. zincati knows no secret: leave it out, and trust its user where it runs on this machine.
 Releasing a slot lets the next node reboot although this one has not come back: look why first.
 
 Examples:
   sluice lock ls
   sluice lock release master-0
-  sluice lock serve --listen 10.0.0.1:3333 --state /var/lib/sluice-lock --slots default=1 workers=3`,
+  sluice lock serve --listen 10.0.0.1:3333 --state /var/lib/sluice-lock --slots default=1 workers=3
+  sluice lock serve --listen 127.0.0.1:3333 --state /var/lib/sluice-lock --lock-trust-user zincati`,
   );
   return root;
 }
@@ -131,6 +137,7 @@ async function clusterLocks(options: LockOptions, metrics: Metrics, signal: Abor
     metrics,
     clock: systemClock,
     logger: createLogger('lock'),
+    access: await lockAccessOf(options),
     signal,
   });
   const problem = async () => void (await client.list(client.kinds.FleetLockGroup));
@@ -149,6 +156,7 @@ async function fileLocks(options: LockOptions, metrics: Metrics) {
     metrics,
     clock: systemClock,
     logger: createLogger('lock'),
+    access: await lockAccessOf(options),
   });
   const run = (signal: AbortSignal) =>
     new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

@@ -5,6 +5,7 @@ import { type Operations, serveOperations, withOperations } from '../http/operat
 import { type RunningServer, serve } from '../http/server.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
+import type { LockAccess } from '../lock/access.ts';
 import { createLockServer } from '../lock/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -27,7 +28,7 @@ export interface ControllerOptions {
   /** The release that the cluster was installed with, by digest; used while the history is empty. */
   readonly initialRelease?: string;
   /** Where the FleetLock protocol is served; absent: not at all. */
-  readonly lock?: { readonly address: string; readonly port: number };
+  readonly lock?: { readonly address: string; readonly port: number; readonly access: LockAccess };
   /** Tells this process from every other that may lead. */
   readonly identity: string;
   readonly metrics: Metrics;
@@ -48,7 +49,14 @@ const leaseName = 'sluice-controller';
 export async function runControllers(options: ControllerOptions): Promise<void> {
   const { client, logger, metrics, signal } = options;
   const clock = options.clock ?? systemClock;
-  const locks = createLockServer({ client, metrics, clock, logger: logger.child({ part: 'lock' }), signal });
+  const locks = createLockServer({
+    client,
+    metrics,
+    clock,
+    logger: logger.child({ part: 'lock' }),
+    access: options.lock?.access ?? { trustedUids: [] },
+    signal,
+  });
   const sight = leaseSight(metrics, clock);
   const operations: Operations = { metrics, ready: { api: sight.problem } };
   const servers: RunningServer[] = [];

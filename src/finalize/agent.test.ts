@@ -17,6 +17,9 @@ import { type AgentReport, transitions } from './report.ts';
 import { bootSimulated, installSimulated, simulatedDriver } from './simulated.ts';
 import type { Users } from './users.ts';
 
+/** A variable as configuration writes it. */
+const named = (name: string) => ['$', '{', name, '}'].join('');
+
 const v1: Digest = `sha256:${'1'.repeat(64)}`;
 const v2: Digest = `sha256:${'2'.repeat(64)}`;
 const soon = () => Math.floor(Date.now() / 1000) + 3600;
@@ -441,4 +444,20 @@ test('B26 a debt from a time when the clock was years ahead is paid after the wa
   const stop = Date.now() + 2_000;
   await node.boot('boot-1', () => Date.now() > stop || node.calls.includes('steady-state'));
   assert.deepEqual((await node.memory()).debts, []);
+});
+
+test('the lock server’s address is filled in as zincati’s is, and the slot is given back where it was taken', async (t) => {
+  const node = await createNode(t);
+  await writeFile(
+    join(node.config, '60.toml'),
+    `[updates.fleet_lock]\nbase_url = "http://lock/${named('group')}/${named('stream')}/"\n[identity]\ngroup = "workers"\nstream = "testing"\n`,
+  );
+  await writeMarker(node.marker, { notAfter: soon(), once: true });
+  await node.boot('boot-1');
+  await writeFile(join(node.config, '60.toml'), '');
+  await node.boot('boot-2', ({ state }) => state === 'Idle');
+  assert.deepEqual(
+    node.asked.map(({ baseUrl }) => baseUrl),
+    ['http://lock/workers/testing/', 'http://lock/workers/testing/'],
+  );
 });

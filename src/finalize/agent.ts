@@ -18,6 +18,7 @@ import { type MemoryFile, openMemory } from './memory.ts';
 import type { AgentMetrics } from './metrics.ts';
 import { type AgentReport, type AgentState, createReports } from './report.ts';
 import { createSetback, setbackMs } from './setback.ts';
+import { basearch, defaultStream, fillUrl, hasVariables, platformOf } from './url-template.ts';
 import type { Users } from './users.ts';
 import { createWatcher } from './watch.ts';
 import type { Schedule } from './weekly.ts';
@@ -262,13 +263,26 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     return 0;
   }
 
-  async function askForSlot(step: Wanted, facts: Facts): Promise<void> {
-    const { fleetLock, identity } = facts.config.config;
-    const request = {
-      baseUrl: fleetLock.baseUrl,
-      group: identity.group,
-      id: identity.nodeUuid ?? options.lockId,
+  /** Where the slot is asked for, and as whom. */
+  async function lockRequest({ fleetLock, identity }: FinalizeConfig): Promise<LockRequest> {
+    const { baseUrl, secretFile } = fleetLock;
+    const { group, nodeUuid: id = options.lockId } = identity;
+    const values = async () => ({
+      basearch,
+      group,
+      platform: (await platformOf()) ?? '',
+      stream: identity.stream ?? (await driver.status()).stream ?? defaultStream,
+    });
+    return {
+      baseUrl: hasVariables(baseUrl) ? fillUrl(baseUrl, await values()) : baseUrl,
+      group,
+      id,
+      ...(secretFile === undefined ? {} : { secretFile }),
     };
+  }
+
+  async function askForSlot(step: Wanted, facts: Facts): Promise<void> {
+    const request = await lockRequest(facts.config.config);
     await debts.cancel(request);
     if (memory.now.intent === undefined) {
       // Durable before the question: whatever happens after it, the slot can be given back.
@@ -378,13 +392,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     if (!fresh || intent !== undefined || problems.length > 0) return;
     if (!config.strategies.includes('fleet_lock')) return;
     // Nothing is remembered yet: a slot that an agent before this one may have left is given back, as zincati does.
-    const { fleetLock, identity } = config;
-    const request = {
-      baseUrl: fleetLock.baseUrl,
-      group: identity.group,
-      id: identity.nodeUuid ?? options.lockId,
-    };
-    if (memory.now.debts.length === 0) await debts.owe(request, 0);
+    if (memory.now.debts.length === 0) await debts.owe(await lockRequest(config), 0);
   }
 
   return {

@@ -4,6 +4,10 @@ import { createHttpClient } from '../http/client.ts';
 import { serve } from '../http/server.ts';
 import type { Digest } from '../oci/digest.ts';
 import { askGraph, graphUrl, pickUpdate } from './cincinnati.ts';
+import { fillUrl, isConfidential, unknownVariable } from './url-template.ts';
+
+/** A variable as configuration writes it. */
+const named = (name: string) => ['$', '{', name, '}'].join('');
 
 const digest = (character: string): Digest => `sha256:${character.repeat(64)}`;
 const node = (character: string, age: number, more: object = {}) => ({
@@ -111,4 +115,32 @@ test('a server that lies is an error, never an update', async (t) => {
   status = 200;
   body = JSON.stringify(graph);
   assert.equal((await ask()).update?.digest, digest('3'));
+});
+
+test('a graph is believed over TLS or on the loopback, and elsewhere only where a person has said so', () => {
+  for (const [address, confidential] of [
+    ['https://updates.example', true],
+    ['http://127.0.0.1:8080/x', true],
+    ['http://localhost', true],
+    ['http://[::1]:80', true],
+    ['http://updates.example', false],
+    ['http://127.0.0.1.evil.example', false],
+    ['http://localhost.evil.example', false],
+    [`http://10.0.0.1/${named('group')}`, false],
+  ] as const) {
+    assert.equal(isConfidential(address), confidential, address);
+  }
+});
+
+test('addresses may name what zincati’s may, and nothing else; what is filled in stays one part of a path', () => {
+  const values = { basearch: 'x86_64', group: 'a/../b', platform: 'qemu', stream: 'stable' };
+  assert.equal(
+    fillUrl(
+      `http://h/${named('basearch')}/${named('group')}/${named('platform')}/${named('stream')}/`,
+      values,
+    ),
+    'http://h/x86_64/a%2F..%2Fb/qemu/stable/',
+  );
+  assert.equal(unknownVariable(`http://h/${named('group')}/${named('node_uuid')}`), 'node_uuid');
+  assert.equal(unknownVariable(`http://h/${named('group')}`), undefined);
 });

@@ -4,6 +4,7 @@ import { type Digest, parseDigest } from '../oci/digest.ts';
 import { parseReference } from '../oci/reference.ts';
 import type { Wanted } from './decide.ts';
 import type { OsStatus } from './driver.ts';
+import { defaultStream, fillUrl } from './url-template.ts';
 
 /** Bytes of a graph; Fedora CoreOS's has some hundred kilobytes. */
 const graphBytesMax = 8 * 1024 * 1024;
@@ -45,15 +46,13 @@ export interface GraphAnswer {
 
 /** The address of the question; a host that booted an image is known by its pull spec, else by its checksum. Pure. */
 export function graphUrl(baseUrl: string, question: GraphQuestion, os: OsStatus): string {
-  const values: Record<string, string> = {
+  const values = {
     basearch: question.basearch,
-    stream: question.stream ?? os.stream ?? 'stable',
+    stream: question.stream ?? os.stream ?? defaultStream,
     group: question.group,
     node_uuid: question.nodeUuid,
   };
-  const base = baseUrl.replaceAll(/\$\{(\w+)\}/g, (_, name) =>
-    encodeURIComponent(values[name] ?? question.platform ?? ''),
-  );
+  const base = fillUrl(baseUrl, { ...values, platform: question.platform ?? '' });
   const url = new URL(`${base.replace(/\/+$/, '')}/v1/graph`);
   for (const [name, value] of Object.entries(values)) url.searchParams.set(name, value);
   if (question.platform !== undefined) url.searchParams.set('platform', question.platform);

@@ -1,4 +1,5 @@
 import { type FinalizeConfig, type Mode, modes, type StrategyName, strategyNames } from './config.ts';
+import { unknownVariable, variableNames } from './url-template.ts';
 import type { WeeklyWindow } from './weekly.ts';
 import { minutesOfWeek } from './weekly.ts';
 
@@ -35,7 +36,18 @@ function seconds(least: number, set: (config: FinalizeConfig, ms: number) => voi
   };
 }
 
-const url = /^https?:\/\/[^\s]+$/;
+function url(set: (config: FinalizeConfig, value: string) => void): Key {
+  return (value, config) => {
+    if (typeof value !== 'string' || !/^https?:\/\/[^\s]+$/.test(value))
+      return 'must be an http or https URL';
+    const unknown = unknownVariable(value);
+    if (unknown !== undefined)
+      return `has the unknown variable '${unknown}'; known are ${variableNames.join(', ')}`;
+    set(config, value);
+    return undefined;
+  };
+}
+
 const path = /^\/[^\0]*$/;
 
 /**
@@ -46,8 +58,8 @@ export const configKeys: Readonly<Record<string, Key>> = {
   'agent.timing.steady_interval_secs': seconds(1, (config, ms) => {
     config.steadyIntervalMs = ms;
   }),
-  'cincinnati.base_url': text(url, 'must be an http or https URL', (config, value) => {
-    config.cincinnati = { baseUrl: value };
+  'cincinnati.base_url': url((config, value) => {
+    config.cincinnati = { ...config.cincinnati, baseUrl: value };
   }),
   'identity.group': text(groupForm, 'must match ^[a-zA-Z0-9.-]+$', (config, value) => {
     config.identity = { ...config.identity, group: value };
@@ -73,7 +85,7 @@ export const configKeys: Readonly<Record<string, Key>> = {
     config.allowDowngrade = value;
   }),
   'updates.strategy': strategy,
-  'updates.fleet_lock.base_url': text(url, 'must be an http or https URL', (config, value) => {
+  'updates.fleet_lock.base_url': url((config, value) => {
     config.fleetLock = { ...config.fleetLock, baseUrl: value };
   }),
   'updates.periodic.time_zone': text(
@@ -109,6 +121,12 @@ export const configKeys: Readonly<Record<string, Key>> = {
   }),
   'updates.fleet_lock.min_ready_secs': seconds(0, (config, ms) => {
     config.fleetLock = { ...config.fleetLock, minReadyMs: ms };
+  }),
+  'updates.fleet_lock.secret_file': text(path, 'must be an absolute path', (config, value) => {
+    config.fleetLock = { ...config.fleetLock, secretFile: value };
+  }),
+  'cincinnati.allow_http': flag((config, value) => {
+    config.cincinnati = { ...config.cincinnati, allowHttp: value };
   }),
   'agent.clock': (value, config) => {
     if (value !== 'trusted' && value !== 'synchronized') return "must be 'synchronized' or 'trusted'";

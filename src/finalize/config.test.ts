@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from './config-files.ts';
 
+/** A variable as configuration writes it. */
+const named = (name: string) => ['$', '{', name, '}'].join('');
+
 async function load(t: import('node:test').TestContext, files: Record<string, string | null>) {
   const root = await mkdtemp(join(tmpdir(), 'sluice-config-'));
   t.after(() => rm(root, { recursive: true, force: true }));
@@ -126,6 +129,7 @@ test('values that are none are problems with file and line, whatever the key', a
     ],
     ['[[updates.periodic.window]]\ndays = ["Mon"]\nstart_time = "1:00"', /length_minutes must be/],
     ['[updates]\nmode = "fast"', /must be one of/],
+    [`[updates.fleet_lock]\nbase_url = "http://h/${named('node_uuid')}"`, /unknown variable 'node_uuid'/],
   ] as const) {
     const { problems } = await load(t, { 'etc/x.toml': text });
     assert.match(problems.join(' '), problem, text);

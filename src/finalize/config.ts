@@ -32,10 +32,10 @@ export interface FinalizeConfig {
   };
   periodic: { timeZone: string; windows: readonly WeeklyWindow[]; jitterMs: number };
   /** `minReadyMs`: how long this node must run after an update before its slot goes back (case B52). */
-  fleetLock: { baseUrl: string; minReadyMs: number };
+  fleetLock: { baseUrl: string; minReadyMs: number; secretFile?: string };
   identity: { group: string; nodeUuid?: string; rolloutWariness?: number; stream?: string };
   /** Where a host without a cluster learns of updates; '' nowhere. */
-  cincinnati: { baseUrl: string };
+  cincinnati: { baseUrl: string; allowHttp: boolean };
   steadyIntervalMs: number;
   /** A person has declared the clock right (agent.clock = "trusted"). */
   clockTrusted: boolean;
@@ -82,7 +82,7 @@ export const defaultConfig: FinalizeConfig = {
   periodic: { timeZone: 'UTC', windows: [], jitterMs: 600_000 },
   fleetLock: { baseUrl: '', minReadyMs: 0 },
   identity: { group: 'default' },
-  cincinnati: { baseUrl: '' },
+  cincinnati: { baseUrl: '', allowHttp: false },
   steadyIntervalMs: 300_000,
   clockTrusted: false,
   blockers: {

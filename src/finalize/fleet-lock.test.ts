@@ -92,7 +92,7 @@ test('B34 a server that hangs, drips, floods or resets is an error in bounded ti
     await http.close();
     await server.close(0);
   });
-  const client = createFleetLockClient(http, undefined, 500);
+  const client = createFleetLockClient(http, undefined, { timeoutMs: 500 });
   for (const path of ['hang', 'drip', 'flood', 'reset']) {
     const begun = Date.now();
     const baseUrl = `http://127.0.0.1:${server.port}/${path}/`;

@@ -1,5 +1,7 @@
 import { messageOf } from '../errors/error.ts';
 import type { HttpClient } from '../http/client.ts';
+import { bootHeader } from '../lock/identity.ts';
+import { readSecretFile } from '../lock/secret.ts';
 import type { AgentMetrics } from './metrics.ts';
 
 /** The answer to a request for the slot, as the agent acts on it. */
@@ -19,6 +21,8 @@ export interface LockRequest {
   readonly baseUrl: string;
   readonly id: string;
   readonly group: string;
+  /** The file that holds what the server asks for, where it asks. */
+  readonly secretFile?: string;
 }
 
 /**
@@ -28,11 +32,12 @@ export interface LockRequest {
 export function createFleetLockClient(
   http: HttpClient,
   metrics?: Pick<AgentMetrics, 'count'>,
-  timeoutMs = lockTimeoutMs,
+  options: { readonly timeoutMs?: number; readonly bootID?: string } = {},
 ): {
   preReboot(request: LockRequest): Promise<LockAnswer>;
   steadyState(request: LockRequest): Promise<LockAnswer>;
 } {
+  const { timeoutMs = lockTimeoutMs, bootID } = options;
   async function post(request: LockRequest, call: 'pre-reboot' | 'steady-state'): Promise<LockAnswer> {
     metrics?.count('lockRequests');
     const answer = await ask(request, call);
@@ -40,11 +45,22 @@ export function createFleetLockClient(
     return answer;
   }
   async function ask(request: LockRequest, call: 'pre-reboot' | 'steady-state'): Promise<LockAnswer> {
+    let secret: string | undefined;
+    try {
+      if (request.secretFile !== undefined) secret = await readSecretFile(request.secretFile);
+    } catch (error) {
+      return { kind: 'error', reason: 'NoSecret', message: messageOf(error) };
+    }
     try {
       const response = await http.request({
         method: 'POST',
         url: lockUrl(request.baseUrl, call),
-        headers: { [headerName]: 'true', 'content-type': 'application/json' },
+        headers: {
+          [headerName]: 'true',
+          'content-type': 'application/json',
+          ...(bootID === undefined ? {} : { [bootHeader]: bootID }),
+          ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+        },
         body: JSON.stringify({ client_params: { id: request.id, group: request.group } }),
         headersTimeoutMs: timeoutMs,
         stallTimeoutMs: timeoutMs,
@@ -82,6 +98,7 @@ export function judge(status: number, body: string, call: 'pre-reboot' | 'steady
     const reasons: Record<string, string> = {
       draining: 'Draining',
       previous_holder_unhealthy: 'HolderUnhealthy',
+      duplicate_id: 'DuplicateId',
     };
     const reason = reasons[said?.kind ?? ''] ?? 'SlotTaken';
     return { kind: 'wait', reason, message: said?.value ?? `the lock server answered ${status}` };

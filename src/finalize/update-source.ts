@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { messageOf } from '../errors/error.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -8,12 +7,18 @@ import { askGraph, type GraphAnswer } from './cincinnati.ts';
 import type { FinalizeConfig } from './config.ts';
 import type { OsDriver } from './driver.ts';
 import type { AgentMetrics } from './metrics.ts';
+import { basearch, isConfidential, platformOf } from './url-template.ts';
+
+/** Between looks whether the configuration has been read. Milliseconds. */
+const configMs = 200;
 
 export interface UpdateSource {
   /** Undefined before it is known what is staged. */
   desired(): Desired | undefined;
   /** Why the booted release leads nowhere any more, where the graph says so. */
   deadend(): string | undefined;
+  /** Why the graph could not be asked last; undefined where it answered, or where none is asked. */
+  problem(): string | undefined;
   /** Unix milliseconds of the last answer; 0 before the first. */
   checkedAt(): number;
   run(): Promise<void>;
@@ -39,17 +44,27 @@ export function createUpdateSource(options: {
   const { clock, logger, metrics, signal } = options;
   let answer: GraphAnswer | undefined;
   let checkedAt = 0;
+  let problem: string | undefined;
 
   async function check(config: FinalizeConfig): Promise<void> {
     metrics.count('updateChecks');
-    const { identity } = config;
+    const { identity, cincinnati } = config;
+    if (!cincinnati.allowHttp && !isConfidential(cincinnati.baseUrl)) {
+      throw new SluiceError(
+        'InputInvalid',
+        `${cincinnati.baseUrl} is plain http: whoever is on the way could name the next release`,
+        {
+          next: 'Use https, or set cincinnati.allow_http = true where the way is trusted.',
+        },
+      );
+    }
     const platform = await platformOf();
     const os = await options.driver.status();
     const found = await askGraph(
       options.http,
       config.cincinnati.baseUrl,
       {
-        basearch: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
+        basearch,
         ...(identity.stream === undefined ? {} : { stream: identity.stream }),
         group: identity.group,
         nodeUuid: identity.nodeUuid ?? options.nodeUuid,
@@ -60,6 +75,7 @@ export function createUpdateSource(options: {
       config.allowDowngrade,
     );
     checkedAt = clock.now();
+    problem = undefined;
     const news = found.update?.digest !== answer?.update?.digest;
     answer = found;
     if (found.deadend !== undefined)
@@ -83,23 +99,31 @@ export function createUpdateSource(options: {
       return answer.update === undefined ? {} : { image: answer.update.image, digest: answer.update.digest };
     },
     deadend: () => answer?.deadend,
+    problem: () => problem,
     checkedAt: () => checkedAt,
     async run() {
       await recall().catch((error) => logger.warn({ error: messageOf(error) }, 'the system cannot be asked'));
       while (!signal.aborted) {
         const config = options.config();
-        if (config !== undefined && asks(config)) {
+        if (config === undefined) {
+          await clock.sleep(configMs, signal);
+          continue;
+        }
+        if (asks(config)) {
           await check(config).catch((error) => {
             metrics.count('updateCheckErrors');
+            problem = messageOf(error);
             logger.warn({ error: messageOf(error) }, 'the update graph could not be asked');
           });
-        } else if (answer?.update !== undefined) {
-          answer = {};
-          options.changed();
+        } else {
+          problem = undefined;
+          if (answer?.update !== undefined) {
+            answer = {};
+            options.changed();
+          }
         }
-        const intervalMs = config?.steadyIntervalMs ?? 1_000;
         // Hosts that were started together do not ask together.
-        await clock.sleep(intervalMs * (1 + options.random() / 10), signal);
+        await clock.sleep(config.steadyIntervalMs * (1 + options.random() / 10), signal);
       }
     },
   };
@@ -107,13 +131,4 @@ export function createUpdateSource(options: {
 
 function asks({ enabled, mode, cincinnati }: FinalizeConfig): boolean {
   return enabled && mode !== 'finalize-only' && cincinnati.baseUrl !== '';
-}
-
-/** Ignition's word for where the machine runs, on the kernel's command line. */
-async function platformOf(): Promise<string | undefined> {
-  try {
-    return /(?:^|\s)ignition\.platform\.id=(\S+)/.exec(await readFile('/proc/cmdline', 'utf8'))?.[1];
-  } catch {
-    return undefined;
-  }
 }

@@ -44,6 +44,8 @@ export function groupOf({ metadata, spec, status }: FleetLockGroup): LockGroup {
     slots: spec?.slots ?? 1,
     minReadyMs: (spec?.minReadySeconds ?? 0) * 1000,
     overdueMs: (spec?.overdueSeconds ?? 1800) * 1000,
+    drain: spec?.drain ?? 'Required',
+    drainTimeoutMs: (spec?.drainTimeoutSeconds ?? 300) * 1000,
     holders: (status?.holders ?? []) as readonly Holder[],
   };
 }

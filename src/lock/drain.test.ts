@@ -19,7 +19,7 @@ test('B44 an eviction that is refused keeps the node from its reboot, and no oth
   const tried: string[] = [];
   const client = {
     kinds: kindTable('standalone'),
-    get: async () => node('a', true),
+    tryGet: async () => node('a', true),
     patch: async () => ({}),
     evict: async (_: string, name: string) => {
       tried.push(name);

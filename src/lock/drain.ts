@@ -2,7 +2,7 @@ import type { Node, Pod } from '../api/core.ts';
 import { annotations } from '../api/names.ts';
 import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isNotFound } from '../kube/error.ts';
+import { isConflict, isNotFound } from '../kube/error.ts';
 
 /** The value of the annotation on a node that we cordoned; nobody else's cordon is ever lifted (case B46). */
 export const cordonOwner = 'sluice-fleet-lock';
@@ -37,22 +37,48 @@ export function podsToEvict(pods: readonly Pod[]): Pod[] {
 
 /** Makes the node unschedulable. Owner and cordon are one write, so that a crash leaves no cordon without its owner. */
 export async function cordon(client: KubeClient, name: string): Promise<void> {
-  const node = await client.get(client.kinds.Node, name);
-  if (node.spec?.unschedulable === true) return;
-  await client.patch(client.kinds.Node, name, {
-    metadata: { annotations: { [annotations.cordonedBy]: cordonOwner } },
-    spec: { unschedulable: true },
-  });
+  await changeNode(client, name, (node) =>
+    node.spec?.unschedulable === true ? undefined : { owner: cordonOwner, unschedulable: true },
+  );
+}
+
+/** Whether it is our own cordon that keeps Pods from a node. */
+export function isOurCordon(node: Node): boolean {
+  return node.metadata.annotations?.[annotations.cordonedBy] === cordonOwner;
 }
 
 /** Lifts our own cordon, mark and all in one write. A node that is gone needs none. */
 export async function uncordon(client: KubeClient, name: string): Promise<void> {
-  const node = await client.tryGet(client.kinds.Node, name);
-  if (node?.metadata.annotations?.[annotations.cordonedBy] !== cordonOwner) return;
-  await client.patch(client.kinds.Node, name, {
-    metadata: { annotations: { [annotations.cordonedBy]: null } },
-    spec: { unschedulable: null },
-  });
+  await changeNode(client, name, (node) =>
+    isOurCordon(node) ? { owner: null, unschedulable: null } : undefined,
+  );
+}
+
+/** Writers that lose a race look again this often. */
+const conflictRetriesMax = 20;
+
+/** Changes what was looked at and nothing newer: who cordons a node in between keeps his cordon. */
+async function changeNode(
+  client: KubeClient,
+  name: string,
+  decide: (node: Node) => { readonly owner: string | null; readonly unschedulable: true | null } | undefined,
+): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const node = await client.tryGet(client.kinds.Node, name);
+    const change = node === undefined ? undefined : decide(node);
+    if (node === undefined || change === undefined) return;
+    const { resourceVersion } = node.metadata;
+    try {
+      await client.patch(client.kinds.Node, name, {
+        metadata: { resourceVersion, annotations: { [annotations.cordonedBy]: change.owner } },
+        spec: { unschedulable: change.unschedulable },
+      });
+      return;
+    } catch (error) {
+      if (isNotFound(error)) return;
+      if (!isConflict(error) || attempt >= conflictRetriesMax) throw error;
+    }
+  }
 }
 
 /**

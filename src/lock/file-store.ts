@@ -76,6 +76,8 @@ export async function openFileStore(
     slots,
     minReadyMs: 0,
     overdueMs: 1_800_000,
+    drain: 'None',
+    drainTimeoutMs: 0,
     holders: holders.get(name) ?? [],
   });
 

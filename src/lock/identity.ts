@@ -1,6 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { SluiceError } from '../errors/error.ts';
 
+/** By which our own agents tell their boot, beside what the protocol asks for. */
+export const bootHeader = 'sluice-boot-id';
+
 /** The application id that zincati derives its node id with, so that both know a node by the same id. */
 const applicationId = 'de35106b6ec24688b63afddaa156679b';
 

@@ -3,16 +3,18 @@ import type { FleetLockGroup } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
-import type { Clock } from '../observe/clock.ts';
+import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { groupOf } from './api-store.ts';
-import { drainOnce, isReady } from './drain.ts';
+import { drainOnce, isOurCordon, isReady, uncordon } from './drain.ts';
 import { advance, type Holder, unlock } from './slots.ts';
 import type { LockStore } from './store.ts';
+import { slotGranted, type Tidings } from './tidings.ts';
 
 export interface KeeperOptions {
   readonly client: KubeClient;
   readonly store: LockStore;
+  readonly tidings: Tidings;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -44,12 +46,38 @@ export async function keepHolders(options: KeeperOptions): Promise<void> {
         if (holder.state !== 'Granted') wanted.set(`${kind} ${name} ${holder.id}`, { group: name, holder });
       }
     }
+    liftStrayCordons();
     for (const [key, task] of working) if (!wanted.has(key)) task.stop.abort();
     for (const [key, { group, holder }] of wanted) {
       const task = working.get(key);
       if (task !== undefined) task.wake();
       else begin(key, group, holder);
     }
+  }
+
+  let lifting: Promise<void> | undefined;
+
+  /** Whatever was cut short: a cordon of ours on a node that holds no slot is nobody's any more. */
+  function liftStrayCordons(): void {
+    const strays = (holders: readonly Holder[]) =>
+      nodes
+        .list()
+        .filter((node) => isOurCordon(node) && !holders.some((holder) => holder.node === node.metadata.name));
+    if (lifting !== undefined || strays(groups.list().flatMap((each) => groupOf(each).holders)).length === 0)
+      return;
+    const lift = async () => {
+      // What was cached may be older than the cordon: what counts is who holds a slot now.
+      const now = (await options.store.groups()).flatMap(({ holders }) => holders);
+      for (const { metadata } of strays(now)) {
+        await uncordon(client, metadata.name);
+        logger.info({ node: metadata.name }, 'lifted a cordon whose slot is gone');
+      }
+    };
+    lifting = lift()
+      .catch((error) => logger.warn({ error: messageOf(error) }, 'a cordon could not be lifted'))
+      .finally(() => {
+        lifting = undefined;
+      });
   }
 
   function begin(key: string, group: string, holder: Holder): void {
@@ -74,11 +102,12 @@ export async function keepHolders(options: KeeperOptions): Promise<void> {
   await Promise.race([Promise.all([groups.synced(), nodes.synced()]), aborted(signal)]);
   groups.onChange(look);
   nodes.onChange(() => {
+    liftStrayCordons();
     for (const task of working.values()) task.wake();
   });
   look();
   await aborted(signal);
-  await Promise.all([...working.values()].map(({ done }) => done));
+  await Promise.all([...[...working.values()].map(({ done }) => done), lifting]);
 }
 
 interface Bell {
@@ -108,7 +137,7 @@ function createBell(clock: Clock, signal: AbortSignal): Bell {
 }
 
 async function drainHolder(
-  { client, store, clock, logger }: KeeperOptions,
+  { client, store, tidings, clock, logger }: KeeperOptions,
   nodes: Informer<Node>,
   group: string,
   holder: Holder,
@@ -116,15 +145,16 @@ async function drainHolder(
   signal: AbortSignal,
 ): Promise<void> {
   const { node } = holder;
+  const grant = async () => {
+    await move('Granted');
+    tidings(group, slotGranted(node ?? holder.id, rfc3339(clock.now())));
+  };
   const move = (state: Holder['state'], message?: string) =>
     store.change(group, (slots) => ({
       holders: advance(slots.holders, holder.id, state, message),
       result: true,
     }));
-  if (node === undefined) {
-    await move('Granted');
-    return;
-  }
+  if (node === undefined) return await grant();
   const fieldSelector = `spec.nodeName=${node}`;
   const ended = new AbortController();
   const pods = createInformer(client, client.kinds.Pod, {
@@ -145,20 +175,30 @@ async function drainHolder(
         progress = await drainOnce(client, node, (await client.list(client.kinds.Node)).items, now.items);
       }
       if (signal.aborted) return;
-      if (progress.kind === 'drained') {
-        await move('Granted');
-        return;
+      if (progress.kind === 'drained') return await grant();
+      const leftMs = await drainLeftMs(store, group, holder, clock.now());
+      if (leftMs === 0) {
+        await move('Granted', `not drained: ${progress.message}`);
+        const message = `${node} may reboot although it is not drained (spec.drain is BestEffort): ${progress.message}`;
+        return tidings(group, { type: 'Warning', reason: 'GrantedUndrained', message });
       }
       await move('Draining', progress.message);
-      await bell.wait(evictionRetryMs);
+      await bell.wait(Math.min(evictionRetryMs, leftMs));
     }
   } finally {
     ended.abort();
   }
 }
 
+/** How long a drain is still waited for: for ever, unless an administrator has said otherwise (case B44). */
+async function drainLeftMs(store: LockStore, group: string, holder: Holder, now: number): Promise<number> {
+  const rule = (await store.groups()).find(({ name }) => name === group);
+  if (rule === undefined || rule.drain === 'Required') return Number.POSITIVE_INFINITY;
+  return rule.drain === 'None' ? 0 : Math.max(0, Date.parse(holder.since) + rule.drainTimeoutMs - now);
+}
+
 async function soakHolder(
-  { store, clock, logger }: KeeperOptions,
+  { store, tidings, clock, logger }: KeeperOptions,
   nodes: Informer<Node>,
   group: string,
   holder: Holder,
@@ -171,6 +211,8 @@ async function soakHolder(
     if (leftMs === 0) {
       await store.change(group, (slots) => ({ holders: unlock(slots, holder.id), result: true }));
       logger.info({ group, node: holder.node }, 'the node has stayed ready: its slot is free');
+      const message = `${holder.node ?? holder.id} has stayed Ready since ${holder.since}: its slot is free`;
+      tidings(group, { type: 'Normal', reason: 'SlotFreed', message });
       return;
     }
     await bell.wait(Math.min(leftMs ?? maxWaitMs, maxWaitMs));

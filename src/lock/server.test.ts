@@ -8,11 +8,14 @@ import { serve } from '../http/server.ts';
 import { systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
-import { lockIdOf } from './identity.ts';
+import { cordon, uncordon } from './drain.ts';
+import { bootHeader, lockIdOf } from './identity.ts';
 import { releaseHolder } from './release.ts';
 import { createLockServer } from './server.ts';
 
 const machines = ['1c09ca98649c4c7abc779cd04c96812e', '2c09ca98649c4c7abc779cd04c96812e'];
+
+const asking = (bootID: string) => ({ 'fleet-lock-protocol': 'true', [bootHeader]: bootID });
 
 async function setUp(t: TestContext, slots: number) {
   const cluster = await startTestCluster();
@@ -24,6 +27,7 @@ async function setUp(t: TestContext, slots: number) {
     metrics: createMetrics(),
     clock: systemClock,
     logger: silentLogger,
+    access: { trustedUids: [] },
     signal: stop.signal,
   });
   const server = await serve({ address: '127.0.0.1', port: 0, handler: locks.handler });
@@ -76,7 +80,11 @@ async function setUp(t: TestContext, slots: number) {
       await systemClock.sleep(50);
     }
   };
-  return { client, kinds, call, params, until };
+  const untilFrom = async (id: string, boot: string, status: number) => {
+    while ((await call('/v1/pre-reboot', params(id), asking(boot))).status !== status)
+      await systemClock.sleep(50);
+  };
+  return { client, kinds, call, params, until, untilFrom };
 }
 
 test('a slot is granted when the node is drained; an admin’s cordon stays (B46)', async (t) => {
@@ -204,4 +212,140 @@ test('B38 a node is known by its machine id or system UUID, dashes and case allo
   await call('/v1/pre-reboot', params(dashed));
   const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
   assert.equal(group.status?.holders?.[0]?.node, 'node-1');
+});
+
+test('who holds nothing lifts no cordon: a steady-state of any id leaves a drained node as it is', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 1);
+  const [first, second] = machines.map(lockIdOf) as [string, string];
+  await until(first, 200);
+  await client.patch(kinds.FleetLockGroup, 'default', { spec: { slots: 2 } });
+  await client.create(kinds.FleetLockGroup, { metadata: { name: 'other' }, spec: { slots: 1 } });
+  for (const answer of [
+    await call('/v1/steady-state', params(second)),
+    await call('/v1/steady-state', params(first, 'other')),
+    await call('/v1/steady-state', params(first, 'unknown')),
+  ]) {
+    assert.equal(answer.status, 200, 'UnlockIfHeld');
+  }
+  assert.equal((await client.get(kinds.Node, 'node-0')).spec?.unschedulable, true, 'it still holds its slot');
+});
+
+test('B46 a cordon of ours whose slot is gone is lifted, whatever was cut short; another’s stays', async (t) => {
+  const { client, kinds, until } = await setUp(t, 1);
+  const first = lockIdOf(machines[0] ?? '');
+  await until(first, 200);
+  await client.patch(kinds.Node, 'node-1', { spec: { unschedulable: true } });
+  const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
+  await client.updateStatus(kinds.FleetLockGroup, { ...group, status: { holders: [] } });
+  while ((await client.get(kinds.Node, 'node-0')).spec?.unschedulable === true) await systemClock.sleep(50);
+  assert.equal((await client.get(kinds.Node, 'node-1')).spec?.unschedulable, true);
+});
+
+test('a grant and a return leave Events on the group', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 1);
+  const first = lockIdOf(machines[0] ?? '');
+  await until(first, 200);
+  await until(first, 200);
+  await call('/v1/steady-state', params(first));
+  await call('/v1/steady-state', params(first));
+  const events = async () =>
+    (await client.list(kinds.Event, { namespace: 'default' })).items
+      .filter(({ involvedObject }) => involvedObject.kind === 'FleetLockGroup')
+      .map(({ reason, message, count }) => ({ reason, message, count }));
+  while ((await events()).length < 2) await systemClock.sleep(50);
+  const told = await events();
+  assert.deepEqual(told.map(({ reason }) => reason).sort(), ['SlotGranted', 'SlotReturned']);
+  for (const { message, count } of told) {
+    assert.match(message ?? '', /node-0/);
+    assert.equal(count, 1, 'asking again is no news');
+  }
+});
+
+test('two hosts with one id: the second gets no slot while the first is away, and an Event says so', async (t) => {
+  const { client, kinds, call, params, until, untilFrom } = await setUp(t, 2);
+  const first = lockIdOf(machines[0] ?? '');
+  await untilFrom(first, 'boot-a', 200);
+  assert.equal(
+    (await call('/v1/pre-reboot', params(first), asking('boot-b'))).status,
+    200,
+    'the same host, rebooted',
+  );
+  const group = await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default');
+  const elsewhere = (group.status?.holders ?? []).map((holder) => ({ ...holder, address: '10.1.2.3' }));
+  await client.updateStatus(kinds.FleetLockGroup, { ...group, status: { holders: elsewhere } });
+  assert.equal(
+    (await call('/v1/pre-reboot', params(first), asking('boot-b'))).status,
+    200,
+    'the same boot, a new lease',
+  );
+  await client.updateStatus(kinds.FleetLockGroup, {
+    ...(await client.get<FleetLockGroup>(kinds.FleetLockGroup, 'default')),
+    status: { holders: elsewhere },
+  });
+  assert.deepEqual(await call('/v1/pre-reboot', params(first), asking('boot-c')), {
+    status: 409,
+    kind: 'duplicate_id',
+  });
+  while (
+    !(await client.list(kinds.Event, { namespace: 'default' })).items.some(
+      ({ reason }) => reason === 'DuplicateId',
+    )
+  )
+    await systemClock.sleep(50);
+  assert.equal((await call('/v1/steady-state', params(first), asking('boot-c'))).status, 200);
+  await until(first, 200);
+});
+
+test('B44 only where an administrator says so does a node go undrained, and an Event says which', async (t) => {
+  const { client, kinds, call, params, until } = await setUp(t, 2);
+  const [first, second] = machines.map(lockIdOf) as [string, string];
+  await client.create(kinds.Pod, {
+    metadata: {
+      name: 'stays',
+      namespace: 'default',
+      labels: { app: 'stays' },
+      finalizers: ['example.com/stays'],
+    },
+    spec: { nodeName: 'node-0', containers: [{ name: 'a', image: 'a' }] },
+  } as never);
+  assert.equal((await call('/v1/pre-reboot', params(first))).kind, 'draining');
+  await systemClock.sleep(500);
+  assert.equal((await call('/v1/pre-reboot', params(first))).kind, 'draining', 'the default waits for ever');
+  await client.patch(kinds.FleetLockGroup, 'default', {
+    spec: { drain: 'BestEffort', drainTimeoutSeconds: 1 },
+  });
+  await until(first, 200);
+  while (
+    !(await client.list(kinds.Event, { namespace: 'default' })).items.some(
+      ({ reason }) => reason === 'GrantedUndrained',
+    )
+  )
+    await systemClock.sleep(50);
+  await client.patch(kinds.FleetLockGroup, 'default', { spec: { drain: 'None' } });
+  assert.equal((await call('/v1/pre-reboot', params(second))).status, 200, 'at once');
+  assert.notEqual((await client.get(kinds.Node, 'node-1')).spec?.unschedulable, true, 'not even cordoned');
+  await client.patch(kinds.Pod, 'stays', { metadata: { finalizers: null } }, { namespace: 'default' });
+});
+
+test('B46 an administrator’s cordon that comes in the very moment of ours stays his', async (t) => {
+  const { client, kinds } = await setUp(t, 1);
+  let raced = false;
+  const racing = {
+    ...client,
+    kinds,
+    tryGet: async (...words: Parameters<typeof client.tryGet>) => {
+      const found = await client.tryGet(...words);
+      if (!raced) {
+        raced = true;
+        await client.patch(kinds.Node, 'node-0', { spec: { unschedulable: true } });
+      }
+      return found;
+    },
+  } as typeof client;
+  await cordon(racing, 'node-0');
+  const node = await client.get(kinds.Node, 'node-0');
+  assert.equal(node.spec?.unschedulable, true);
+  assert.equal(node.metadata.annotations?.[annotations.cordonedBy], undefined);
+  await uncordon(client, 'node-0');
+  assert.equal((await client.get(kinds.Node, 'node-0')).spec?.unschedulable, true);
 });

@@ -6,13 +6,16 @@ import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { parseStrictJson } from '../oci/json.ts';
+import { createGatekeeper, type LockAccess, plainAddress } from './access.ts';
 import { createApiStore } from './api-store.ts';
 import { drainIsPossible, isReady, uncordon } from './drain.ts';
+import { bootHeader } from './identity.ts';
 import { keepHolders } from './keeper.ts';
 import { createLockMetrics } from './metrics.ts';
 import { createNodeDirectory, type NodeDirectory, noNodes } from './node-directory.ts';
-import { groupForm, type Holder, lock, soak, unlock } from './slots.ts';
+import { groupForm, type Holder, type LockClient, lock, soak, unlock } from './slots.ts';
 import type { LockGroup, LockStore } from './store.ts';
+import { createTidings, logTidings, slotGranted, type Tidings } from './tidings.ts';
 
 export interface LockServerOptions {
   readonly client: KubeClient;
@@ -21,6 +24,7 @@ export interface LockServerOptions {
   readonly logger: Logger;
   /** Ends the watch on Nodes. */
   readonly signal: AbortSignal;
+  readonly access: LockAccess;
 }
 
 /** An answer of the protocol. `kind` becomes a label of the client's metrics, so their set is small and closed. */
@@ -32,6 +36,8 @@ interface Answer {
     | 'failed_lock_semaphore_full'
     | 'previous_holder_unhealthy'
     | 'draining'
+    | 'duplicate_id'
+    | 'unauthorized'
     | 'method_not_allowed'
     | 'not_found'
     | 'internal_error';
@@ -39,7 +45,7 @@ interface Answer {
 }
 
 const bodyBytesMax = 16 * 1024;
-const idLengthMax = 256;
+const idLengthMax = 253;
 
 export interface LockServer {
   readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -55,9 +61,16 @@ export function createLockServer(options: LockServerOptions): LockServer {
   const { client } = options;
   const store = createApiStore(client);
   const nodes = createNodeDirectory(client, options);
+  const tidings = createTidings(client, options);
   return {
-    handler: createLockHandler({ ...options, store, nodes, uncordon: (node) => uncordon(client, node) }),
-    run: (signal) => keepHolders({ ...options, store, signal }),
+    handler: createLockHandler({
+      ...options,
+      store,
+      nodes,
+      tidings,
+      uncordon: (node) => uncordon(client, node),
+    }),
+    run: (signal) => keepHolders({ ...options, store, tidings, signal }),
   };
 }
 
@@ -65,18 +78,22 @@ export function createLockServer(options: LockServerOptions): LockServer {
 export function createPlainLockHandler(
   options: Omit<LockServerOptions, 'client' | 'signal'> & { readonly store: LockStore },
 ): LockServer['handler'] {
-  return createLockHandler({ ...options, nodes: noNodes, uncordon: async () => {} });
+  const tidings = logTidings(options.logger);
+  return createLockHandler({ ...options, nodes: noNodes, tidings, uncordon: async () => {} });
 }
 
 function createLockHandler(options: {
   readonly store: LockStore;
   readonly nodes: NodeDirectory;
   readonly uncordon: (node: string) => Promise<void>;
+  readonly tidings: Tidings;
+  readonly access: LockAccess;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
 }): LockServer['handler'] {
-  const { store, nodes, clock, logger } = options;
+  const { store, nodes, clock, logger, tidings } = options;
+  const gatekeeper = createGatekeeper(options.access);
   const metrics = createLockMetrics(
     options.metrics,
     () => store.groups(),
@@ -90,16 +107,18 @@ function createLockHandler(options: {
     return node === undefined ? now - Date.parse(holder.lastSeen) >= group.overdueMs : !isReady(node);
   }
 
-  async function preReboot(group: string, id: string): Promise<Answer> {
-    const node = await nodes.find(id);
+  async function preReboot(group: string, client: LockClient): Promise<Answer> {
+    const node = await nodes.find(client.id);
     const name = node?.metadata.name;
     const now = clock.now();
     const undrained =
       name !== undefined && node?.spec?.unschedulable !== true && drainIsPossible(nodes.list(), name);
     const outcome = await store.change(group, (slots) => {
-      const decided = lock(slots, { id, ...(name === undefined ? {} : { node: name }) }, rfc3339(now), {
+      const asking = { ...client, ...(name === undefined ? {} : { node: name }) };
+      const decided = lock(slots, asking, rfc3339(now), {
         overdue: (holder) => overdue(slots, holder, now),
         undrained,
+        drains: slots.drain !== 'None',
       });
       return { holders: 'holders' in decided ? decided.holders : slots.holders, result: decided };
     });
@@ -112,21 +131,38 @@ function createLockHandler(options: {
         return { status: 423, kind: 'previous_holder_unhealthy', value: outcome.message };
       case 'draining':
         return { status: 423, kind: 'draining', value: outcome.message };
+      case 'duplicate':
+        tidings(group, { type: 'Warning', reason: 'DuplicateId', message: outcome.message });
+        return { status: 409, kind: 'duplicate_id', value: outcome.message };
       case 'granted':
+        if (outcome.now) tidings(group, slotGranted(name ?? client.id, rfc3339(now)));
         return { status: 200 };
     }
   }
 
   /** UnlockIfHeld is never refused: not for one that holds nothing, nor in a group that is gone (case B28). */
-  async function steadyState(group: string, id: string): Promise<Answer> {
-    const name = (await nodes.find(id))?.metadata.name;
+  async function steadyState(group: string, { id, bootID, address }: LockClient): Promise<Answer> {
+    const find = (holders: readonly Holder[]) => holders.find((each) => each.id === id);
+    const held = await store.change(group, ({ holders }) => ({ holders, result: find(holders) }));
+    // Who holds nothing gives nothing back, and no cordon of a node is his to lift.
+    if (held === undefined || held.state === 'Soaking') return { status: 200 };
     // First the cordon, then the slot: a crash between the two leaves a slot that is asked back again (case B26).
-    if (name !== undefined) await options.uncordon(name);
+    if (held.node !== undefined) await options.uncordon(held.node);
     const now = rfc3339(clock.now());
     await store.change(group, (slots) => ({
       holders: slots.minReadyMs > 0 ? soak(slots, id, now) : unlock(slots, id),
       result: true,
     }));
+    const who = held.node ?? id;
+    const moved = held.bootID !== undefined && bootID !== undefined && held.address !== address;
+    const from = moved
+      ? `, from ${address} instead of ${held.address}: where two hosts share this id, look`
+      : '';
+    tidings(group, {
+      type: moved ? 'Warning' : 'Normal',
+      reason: 'SlotReturned',
+      message: `${who} is back at ${now}; it had its slot since ${held.since}${from}`,
+    });
     return { status: 200 };
   }
 
@@ -138,10 +174,14 @@ function createLockHandler(options: {
     if (request.headers['fleet-lock-protocol'] !== 'true') {
       return invalid('the header fleet-lock-protocol: true is missing');
     }
+    const refused = await gatekeeper(request);
+    if (refused !== undefined) return { status: 401, kind: 'unauthorized', value: refused };
     const identity = identityOf(await readBody(request, bodyBytesMax));
     if (typeof identity === 'string') return invalid(identity);
     const { id, group } = identity;
-    const given = call === '/v1/pre-reboot' ? await preReboot(group, id) : await steadyState(group, id);
+    const client = { id, ...bootOf(request), address: plainAddress(request.socket.remoteAddress ?? '') };
+    const given =
+      call === '/v1/pre-reboot' ? await preReboot(group, client) : await steadyState(group, client);
     logger.debug({ call, id, group, status: given.status, kind: given.kind }, 'fleet lock');
     return given;
   }
@@ -166,6 +206,12 @@ function createLockHandler(options: {
     });
     response.end(body);
   };
+}
+
+/** Our own agents tell their boot beside the protocol, so that two hosts with one id are told apart. */
+function bootOf(request: IncomingMessage): { bootID?: string } {
+  const bootID = request.headers[bootHeader];
+  return typeof bootID === 'string' && /^[\w-]{1,64}$/.test(bootID) ? { bootID } : {};
 }
 
 function invalid(value: string): Answer {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { advance, type Holder, lock, unlock } from './slots.ts';
 
 const now = '2026-01-01T00:00:00Z';
-const view = { overdue: () => false, undrained: false };
+const view = { overdue: () => false, undrained: false, drains: true };
 
 test('a slot is reserved, drained, granted, given back; the second waits', () => {
   const first = lock({ slots: 1, holders: [] }, { id: 'a', node: 'master-0' }, now, view);

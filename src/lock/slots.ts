@@ -12,6 +12,10 @@ export interface Holder {
   /** RFC 3339; when it took the slot, or when it came back where it soaks. */
   readonly since: string;
   readonly lastSeen: string;
+  /** The boot in which it took the slot, where the client tells; the protocol itself does not. */
+  readonly bootID?: string;
+  /** From where it asked. */
+  readonly address?: string;
   /** What the drain waits for, for a person. */
   readonly message?: string;
 }
@@ -21,14 +25,24 @@ export interface Slots {
   readonly holders: readonly Holder[];
 }
 
+/** A client as it asks. */
+export interface LockClient {
+  readonly id: string;
+  readonly node?: string;
+  readonly bootID?: string;
+  readonly address?: string;
+}
+
 export type LockOutcome =
-  /** The slot is this client's and its node is drained. */
-  | { readonly kind: 'granted'; readonly holders: readonly Holder[] }
+  /** The slot is this client's and its node is drained. `now`: it was not before. */
+  | { readonly kind: 'granted'; readonly holders: readonly Holder[]; readonly now: boolean }
   /** The slot is this client's, its node is not drained yet. */
   | { readonly kind: 'draining'; readonly holders: readonly Holder[]; readonly message: string }
   | { readonly kind: 'full'; readonly message: string }
   /** A node has gone and not come back: nobody else goes until a person has looked (case B24). */
-  | { readonly kind: 'unhealthy'; readonly message: string };
+  | { readonly kind: 'unhealthy'; readonly message: string }
+  /** Another host holds the slot under this very id: both would be away at once. */
+  | { readonly kind: 'duplicate'; readonly message: string };
 
 /** What the server knows beside the slots. */
 export interface LockView {
@@ -36,15 +50,12 @@ export interface LockView {
   readonly overdue: (holder: Holder) => boolean;
   /** Whether the node of the client takes Pods although it should be drained (case B48). */
   readonly undrained: boolean;
+  /** Whether the nodes of the group are drained at all. */
+  readonly drains: boolean;
 }
 
 /** RecursiveLock: the same id twice is one slot. Pure. */
-export function lock(
-  group: Slots,
-  client: { id: string; node?: string },
-  now: string,
-  view: LockView,
-): LockOutcome {
+export function lock(group: Slots, client: LockClient, now: string, view: LockView): LockOutcome {
   const held = group.holders.find((holder) => holder.id === client.id);
   if (held === undefined) {
     const lost = group.holders.find(view.overdue);
@@ -65,9 +76,15 @@ export function lock(
       };
     }
   }
-  const holder = held === undefined ? reserved(client, now) : again(held, now, view);
+  if (held !== undefined && isAnotherHost(held, client)) {
+    return {
+      kind: 'duplicate',
+      message: `${client.id} holds a slot since ${held.since} from ${held.address}, and now asks from ${client.address} in another boot: two hosts share one id`,
+    };
+  }
+  const holder = held === undefined ? reserved(client, now, view) : again(held, client, now, view);
   const holders = sorted([...group.holders.filter((other) => other.id !== client.id), holder]);
-  if (holder.state === 'Granted') return { kind: 'granted', holders };
+  if (holder.state === 'Granted') return { kind: 'granted', holders, now: held?.state !== 'Granted' };
   return {
     kind: 'draining',
     holders,
@@ -75,16 +92,35 @@ export function lock(
   };
 }
 
-/** Where there is no Node, there is nothing to drain. */
-function reserved({ id, node }: { id: string; node?: string }, now: string): Holder {
-  const state = node === undefined ? 'Granted' : 'Reserved';
-  return { id, ...(node === undefined ? {} : { node }), state, since: now, lastSeen: now };
+/**
+ * Cloned machines have one id. A host that comes back has a new boot and its old address, or its old boot and, with a
+ * new lease, another address; where both have changed, it is another host. Who has returned already may be either.
+ */
+function isAnotherHost(held: Holder, client: LockClient): boolean {
+  const differ = (a: string | undefined, b: string | undefined) =>
+    a !== undefined && b !== undefined && a !== b;
+  return (
+    held.state !== 'Soaking' && differ(held.bootID, client.bootID) && differ(held.address, client.address)
+  );
 }
 
-function again(held: Holder, now: string, view: LockView): Holder {
-  if (held.state === 'Soaking') return { ...reserved(held, now) };
-  if (held.state === 'Granted' && view.undrained) return { ...held, state: 'Draining', lastSeen: now };
-  return { ...held, lastSeen: now };
+/** Where there is no Node, there is nothing to drain. */
+function reserved({ id, node, bootID, address }: LockClient, now: string, view: LockView): Holder {
+  const state = node === undefined || !view.drains ? 'Granted' : 'Reserved';
+  const from = { ...(bootID === undefined ? {} : { bootID }), ...(address === undefined ? {} : { address }) };
+  return { id, ...(node === undefined ? {} : { node }), state, since: now, lastSeen: now, ...from };
+}
+
+function again(held: Holder, client: LockClient, now: string, view: LockView): Holder {
+  if (held.state === 'Soaking') return reserved({ ...held, ...client }, now, view);
+  const { bootID = held.bootID, address = held.address } = client;
+  const seen = {
+    ...held,
+    lastSeen: now,
+    ...(bootID === undefined ? {} : { bootID }),
+    ...(address === undefined ? {} : { address }),
+  };
+  return held.state === 'Granted' && view.drains && view.undrained ? { ...seen, state: 'Draining' } : seen;
 }
 
 /** UnlockIfHeld: the holders without this client; the same list where it held nothing. Pure. */

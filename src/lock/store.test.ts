@@ -10,7 +10,7 @@ import { lock, unlock } from './slots.ts';
 import type { LockStore } from './store.ts';
 
 const now = '2026-01-01T00:00:00Z';
-const view = { overdue: () => false, undrained: false };
+const view = { overdue: () => false, undrained: false, drains: true };
 const take = (store: LockStore, group: string, id: string) =>
   store.change(group, (slots) => {
     const outcome = lock(slots, { id }, now, view);

@@ -5,6 +5,9 @@ export interface LockGroup extends Slots {
   readonly name: string;
   readonly minReadyMs: number;
   readonly overdueMs: number;
+  /** Whether a node goes only drained, after `drainTimeoutMs` even so, or without a drain. */
+  readonly drain: 'Required' | 'BestEffort' | 'None';
+  readonly drainTimeoutMs: number;
 }
 
 /** What a decision about a group leads to; the same list of holders where it changes nothing. */

@@ -99,7 +99,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     bootID: options.bootId,
     lockId,
     driver,
-    lockClient: createFleetLockClient(http, metrics),
+    lockClient: createFleetLockClient(http, metrics, { bootID: options.bootId }),
     ...(bus === undefined ? {} : { host: createHost(bus, clock) }),
     clockEvidence,
     desired: options.desired ?? (() => source?.desired()),
@@ -135,7 +135,12 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   return {
     agent,
     routes: {
-      'GET /v1/finalization': async () => ({ ...last, deadend: source?.deadend() }),
+      'GET /v1/finalization': async () => ({
+        ...last,
+        deadend: source?.deadend(),
+        graph:
+          source === undefined ? undefined : { problem: source.problem(), checkedAt: source.checkedAt() },
+      }),
       'POST /v1/window': async (body) => setWindow(windowOf(body)),
       'DELETE /v1/window': async () => setWindow(undefined),
       'POST /v1/approve': async (body) => {

@@ -11,6 +11,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Longer than this a timer of the runtime fires at once instead. Milliseconds. */
+const timerMsMax = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => Number(process.hrtime.bigint() / 1_000_000n),
@@ -22,7 +25,15 @@ export const systemClock: Clock = {
         signal?.removeEventListener('abort', done);
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const endsAt = systemClock.monotonic() + ms;
+      let timer: NodeJS.Timeout;
+      const wait = (leftMs: number) => {
+        timer = setTimeout(
+          () => (leftMs > timerMsMax ? wait(endsAt - systemClock.monotonic()) : done()),
+          Math.min(leftMs, timerMsMax),
+        );
+      };
+      wait(ms);
       signal?.addEventListener('abort', done, { once: true });
     }),
 };

@@ -5,10 +5,13 @@ export async function serveGraph(): Promise<{
   readonly port: number;
   /** Checksums in the order of their releases. */
   set(releases: readonly (readonly [checksum: string, version: string])[]): void;
+  /** Releases are images of this repository instead of commits. */
+  images(repository: string): void;
   readonly asked: URL[];
   close(): Promise<void>;
 }> {
   let releases: readonly (readonly [string, string])[] = [];
+  let repository: string | undefined;
   const asked: URL[] = [];
   const server = await serve({
     address: '0.0.0.0',
@@ -17,9 +20,9 @@ export async function serveGraph(): Promise<{
       asked.push(new URL(request.url ?? '/', 'http://graph'));
       const nodes = releases.map(([payload, version], index) => ({
         version,
-        payload,
+        payload: repository === undefined ? payload : `${repository}@sha256:${payload}`,
         metadata: {
-          'org.fedoraproject.coreos.scheme': 'checksum',
+          'org.fedoraproject.coreos.scheme': repository === undefined ? 'checksum' : 'oci',
           'org.fedoraproject.coreos.releases.age_index': String(index),
         },
       }));
@@ -32,6 +35,9 @@ export async function serveGraph(): Promise<{
     port: server.port,
     set: (next) => {
       releases = next;
+    },
+    images: (of) => {
+      repository = of;
     },
     asked,
     close: () => server.close(0),

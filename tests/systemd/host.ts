@@ -50,6 +50,8 @@ export interface HostOptions {
   readonly booted: readonly [string, string];
   /** Versions by checksum, for what is staged later. */
   readonly versions: Readonly<Record<string, string>>;
+  /** The origin of a host that follows images, in rpm-ostree's words; absent: it follows commits. */
+  readonly origin?: string;
   /** Lines for [Service] of the agent's unit. */
   readonly service?: string;
   /** Shipped units that are installed and enabled beside the agent's. */
@@ -243,6 +245,7 @@ function install(root: string, options: HostOptions): void {
     'etc/sluice/config.d/50-test.toml',
     `[agent]\nclock = "trusted"\nfirst_boot_secs = 0\n${options.config}`,
   );
+  if (options.origin !== undefined) text('var/lib/played-ostree/origin', `${options.origin}\n`);
   text('var/lib/played-ostree/booted', `${options.booted.join(' ')}\n`);
   for (const [checksum, version] of Object.entries(options.versions)) {
     text(`var/lib/played-ostree/versions/${checksum}`, version);

@@ -41,7 +41,7 @@ export async function standalone(t: TestContext, config: string, service = '') {
     booted: v1,
     versions,
     service,
-    config: `[agent.timing]\nsteady_interval_secs = 2\n[cincinnati]\nbase_url = "http://GATEWAY:${graph.port}"\n${config}`,
+    config: `[agent.timing]\nsteady_interval_secs = 2\n[cincinnati]\nbase_url = "http://GATEWAY:${graph.port}"\nallow_http = true\n${config}`,
   });
   return { host, graph };
 }
