@@ -1,4 +1,3 @@
-import { styleText } from 'node:util';
 import { programBuild } from '../program/build.ts';
 import { shimCommand } from '../program/self.ts';
 import { asCalled } from './called.ts';
@@ -13,7 +12,8 @@ const examples = `Examples:
   sluice node why master-0                              Why does this node not reboot yet?`;
 
 /** The top-level help, from the table alone: no command's module is loaded for it. */
-function topHelp(): string {
+async function topHelp(): Promise<string> {
+  const { styleText } = await import('node:util');
   const bold = (text: string) => styleText('bold', text, { stream: process.stdout });
   const width = Math.max(...commandTable.map((entry) => entry.name.length)) + 2;
   const groups = new Map<string, CommandEntry[]>();
@@ -40,7 +40,7 @@ function topHelp(): string {
 async function main(argv: string[]): Promise<number> {
   let [name, ...rest] = argv;
   if (name === undefined || name === '--help' || name === '-h') {
-    process.stdout.write(asCalled(topHelp()));
+    process.stdout.write(asCalled(await topHelp()));
     return name === undefined ? 2 : 0;
   }
   if (name === '--version' || name === '-V' || name === 'version') {
@@ -49,7 +49,7 @@ async function main(argv: string[]): Promise<number> {
   if (name === 'help') {
     [name, ...rest] = [...rest, '--help'];
     if (name === '--help' || name === undefined) {
-      process.stdout.write(asCalled(topHelp()));
+      process.stdout.write(asCalled(await topHelp()));
       return 0;
     }
   }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createLogger, type Logger } from '../observe/log.ts';
-import { createServer as createPlainServer } from './runtime.ts';
+import { createServer, secureRuntime } from './runtime.ts';
 
 export interface TlsMaterial {
   /** PEM, the leaf first. */
@@ -81,8 +81,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   };
   const server =
     options.tls === undefined
-      ? createPlainServer(limits, listener)
-      : createTlsServer({ ...limits, ...secureOptions(options.tls) }, listener);
+      ? createServer(limits, listener)
+      : secureRuntime().createServer({ ...limits, ...secureOptions(options.tls) }, listener);
   server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

@@ -4,11 +4,14 @@ import { isPackaged, shippedRoot } from './files.ts';
 
 /**
  * What the runtime is started with, always: `./sluice` says the same, and the single file has them inside. Several of
- * these processes share a machine, so the young generation of the heap is 2 MiB; and an expression of a policy that
- * backtracks without end goes on with the engine that cannot.
+ * these processes share a machine and rest most of the time, so the young generation of the heap is 2 MiB, and there is
+ * one optimizing compiler, for what is hot for long and not for a start (6 MiB less in an idle agent); and an expression
+ * of a policy that backtracks without end goes on with the engine that cannot.
  */
 export const runtimeFlags: readonly string[] = [
   '--max-semi-space-size=2',
+  '--no-maglev',
+  '--invocation-count-for-turbofan=20000',
   '--disable-warning=ExperimentalWarning',
   '--enable-experimental-regexp-engine-on-excessive-backtracks',
 ];
