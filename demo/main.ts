@@ -85,7 +85,8 @@ async function main(): Promise<number> {
   if (failure === undefined) {
     if (values.keep) await writeFile(keepMark, '');
     else await cleanUp();
-    if (values.json) process.stdout.write(`${JSON.stringify({ ...summary, seconds })}\n`);
+    const facts = values.keep ? summary : { ...summary, ...goneWithTheCluster };
+    if (values.json) process.stdout.write(`${JSON.stringify({ ...facts, seconds })}\n`);
     return 0;
   }
   return await fail(failure, { ...summary, seconds });
@@ -112,6 +113,9 @@ async function main(): Promise<number> {
     return interrupted ? 130 : errorTable[known.code].exit;
   }
 }
+
+/** What led to the cluster, where it was not kept: the fields stay, and say that nothing is there any more. */
+const goneWithTheCluster = { kubeconfig: null, registries: [], caFile: null, authFile: null };
 
 /** Anything thrown as an error with a next step. */
 function explained(error: unknown): SluiceError {

@@ -212,3 +212,28 @@ test('the manifests of three real operators become a payload', needs('shared-dat
   assert.ok(deployment.includes('"--payload-version=1.1.0"'));
   assert.ok(payload.files.has('0000_50_cloud-credential-operator_03-deployment.yaml'));
 });
+
+test('objects that no cluster will take are named, and files that none can read', async () => {
+  const object = (name: string, annotation: string) =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: demo, annotations: {${annotation}}}\n`;
+  const manifests = await operator('forgetful', {
+    'a.yaml': object('taken', 'include.release.openshift.io/self-managed-high-availability: "true"'),
+    'b.yaml': object('other-profile', 'include.release.openshift.io/hypershift: "true"'),
+    'c.yaml': `${object('forgotten', '')}---\n${object('wrong', 'include.release.openshift.io/ibm-cloud-managed: "yes"')}`,
+    'd.yaml': object('check', 'openshift.io/preflight-check: "true"'),
+    'e.yaml': 'kind: [',
+  });
+  const { excluded, unreadable } = await buildPayload({
+    version: '1.1.0',
+    previous: [],
+    manifests: [manifests],
+    images: new Map(),
+    out: { directory: join(directory, 'forgetful'), reference: 'p' },
+    scratch: join(directory, 'scratch'),
+  });
+  assert.deepEqual(excluded, [
+    'ConfigMap demo/forgotten (0000_50_forgetful_c.yaml)',
+    'ConfigMap demo/wrong (0000_50_forgetful_c.yaml)',
+  ]);
+  assert.match(unreadable.join(), /^0000_50_forgetful_e\.yaml: /);
+});

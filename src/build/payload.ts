@@ -7,6 +7,7 @@ import { metadataKind } from '../payload/metadata.ts';
 import { buildVersions, buildVersionsAnnotation } from '../payload/references.ts';
 import { anyConfig } from './config.ts';
 import { buildImage, type ImageFile } from './image.ts';
+import { leftOut } from './left-out.ts';
 import { type OperatorManifests, payloadFileNames, readOperatorManifests } from './operator.ts';
 import type { RegistryAccess } from './registry-source.ts';
 import { createSourceOpener, imageOf } from './source.ts';
@@ -59,6 +60,10 @@ export interface BuiltPayload {
   readonly images: ReadonlyMap<string, string>;
   /** Names of the manifest files. */
   readonly files: readonly string[];
+  /** Objects that no cluster will take, since they lack the annotation of inclusion, in words. */
+  readonly excluded: readonly string[];
+  /** Files that no cluster can read: an update to the release would fail by them. */
+  readonly unreadable: readonly string[];
 }
 
 interface ReleaseImage {
@@ -108,7 +113,8 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
       ...(architecture === undefined ? {} : { architecture }),
     });
     const pullSpecs = new Map([...images.values()].map((image) => [image.tag, image.pullSpec]));
-    return { descriptor, version: options.version, images: pullSpecs, files: [...manifests.keys()] };
+    const { version } = options;
+    return { descriptor, version, images: pullSpecs, files: [...manifests.keys()], ...leftOut(manifests) };
   } finally {
     await opener.close();
   }

@@ -1,72 +1,87 @@
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import type { CommandEntry } from './commands.ts';
-import { print } from './output.ts';
+import { type Continuation, type NameKind, nameKinds, scripts } from './completion-scripts.ts';
+import { connect } from './connect.ts';
 
-/** `sluice completion bash|zsh|fish`. */
+/** `sluice completion bash|zsh|fish`, and `completion names KIND`, which the scripts ask. */
 export function command(table: readonly CommandEntry[]): Command {
   return new Command()
-    .description('Print the completion script of a shell')
+    .description('Print the completion script of a shell; it completes names of the cluster too')
     .argument('<shell>', 'bash, zsh or fish')
+    .argument('[kind]', 'for the scripts: after the word names, which names of the cluster are wanted')
     .addHelpText(
       'after',
-      '\nExamples:\n  sluice completion bash > /etc/bash_completion.d/sluice\n  source <(sluice completion zsh)',
+      `
+Names of releases, versions, nodes, preflights, reports and risks are asked of the cluster that KUBECONFIG leads to.
+
+Examples:
+  sluice completion bash > /etc/bash_completion.d/sluice
+  source <(sluice completion zsh)
+  sluice completion fish > ~/.config/fish/completions/sluice.fish`,
     )
-    .action(async (shell: string) => {
-      const words = await subcommands(table);
+    .action(async (shell: string, kind: string | undefined) => {
+      if (shell === 'names') return await printNames(kind);
       const script = scripts[shell];
       if (script === undefined) throw new SluiceError('Usage', `no completion for the shell '${shell}'`);
-      print(script(words));
+      // A script is data: nothing in it is shown as the program was called.
+      process.stdout.write(`${script(await continuations(table))}\n`);
     });
 }
 
-type Words = ReadonlyMap<string, readonly string[]>;
+/** What may follow each command, read from the commands themselves. */
+async function continuations(table: readonly CommandEntry[]): Promise<Continuation[]> {
+  const all: Continuation[] = [{ path: '', words: table.map((entry) => entry.name) }];
+  const walk = (command: Command, path: string) => {
+    const fixed = path === 'completion' ? ['bash', 'zsh', 'fish'] : [];
+    const children = command.commands.map((child) => child.name()).filter((name) => name !== 'help');
+    const options = command.options.flatMap((option) => (option.long === undefined ? [] : [option.long]));
+    const names = namesOf(path, command);
+    all.push({
+      path,
+      words: [...fixed, ...children, ...new Set([...options, '--help'])],
+      ...(names === undefined ? {} : { names }),
+    });
+    for (const child of command.commands) if (child.name() !== 'help') walk(child, `${path} ${child.name()}`);
+  };
+  for (const entry of table) walk((await entry.load()).command(table), entry.name);
+  return all;
+}
 
-/** Every command with its subcommands and long options, read from the commands themselves. */
-async function subcommands(table: readonly CommandEntry[]): Promise<Words> {
-  const words = new Map<string, string[]>();
-  for (const entry of table) {
-    if (entry.name === 'completion') {
-      words.set(entry.name, ['bash', 'zsh', 'fish']);
-      continue;
-    }
-    const root = (await entry.load()).command(table);
-    const options = [root, ...root.commands].flatMap((each) =>
-      each.options.map((option) => option.long ?? ''),
-    );
-    words.set(entry.name, [...root.commands.map((each) => each.name()), ...new Set(options)].filter(Boolean));
+/** What the first argument of a command names. */
+function namesOf(path: string, command: Command): NameKind | undefined {
+  const [argument] = command.registeredArguments.map((each) => each.name());
+  if (path === 'upgrade accept') return 'risk';
+  if (path === 'upgrade report show') return 'report';
+  if (path === 'preflight show') return 'preflight';
+  if (path === 'node approve') return undefined;
+  return argument === 'release' || argument === 'node' ? argument : undefined;
+}
+
+/** Milliseconds that a shell may wait for names before it goes on without them. */
+const patienceMs = 3000;
+
+/** Names in the cluster, one a line; nothing where it cannot be asked: a shell completes, it does not explain. */
+async function printNames(kind: string | undefined): Promise<void> {
+  const wanted = nameKinds.find((each) => each === kind);
+  if (wanted === undefined) {
+    throw new SluiceError('Usage', `names of '${kind ?? ''}' are not known`, {
+      next: `Use one of: ${nameKinds.join(', ')}.`,
+    });
   }
-  return words;
+  const late = setTimeout(() => process.exit(0), patienceMs);
+  try {
+    const client = await connect({});
+    try {
+      const { clusterNames } = await import('./completion-names.ts');
+      const found = await clusterNames(client, wanted);
+      if (found.length > 0) process.stdout.write(`${[...new Set(found)].sort().join('\n')}\n`);
+    } finally {
+      await client.close();
+    }
+  } catch {
+    // No cluster, no names.
+  } finally {
+    clearTimeout(late);
+  }
 }
-
-const scripts: Record<string, (words: Words) => string> = {
-  bash: (words) => `_sluice() {
-  local current=\${COMP_WORDS[COMP_CWORD]}
-  if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W '${[...words.keys()].join(' ')}' -- "$current")); return; fi
-  case "\${COMP_WORDS[1]}" in
-${[...words].map(([name, list]) => `    ${name}) COMPREPLY=($(compgen -W '${list.join(' ')}' -- "$current")) ;;`).join('\n')}
-  esac
-  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$current"))
-}
-complete -F _sluice sluice`,
-  zsh: (words) => `#compdef sluice
-_sluice() {
-  if (( CURRENT == 2 )); then compadd ${[...words.keys()].join(' ')}; return; fi
-  case "$words[2]" in
-${[...words].map(([name, list]) => `    ${name}) compadd -- ${list.join(' ')} ;;`).join('\n')}
-  esac
-  _files
-}
-compdef _sluice sluice`,
-  fish: (words) =>
-    [...words]
-      .flatMap(([name, list]) => [
-        `complete -c sluice -n __fish_use_subcommand -a ${name}`,
-        ...list.map((word) =>
-          word.startsWith('--')
-            ? `complete -c sluice -n '__fish_seen_subcommand_from ${name}' -l ${word.slice(2)}`
-            : `complete -c sluice -n '__fish_seen_subcommand_from ${name}' -a ${word}`,
-        ),
-      ])
-      .join('\n'),
-};

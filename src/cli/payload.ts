@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { BuiltPayload } from '../build/payload.ts';
 import type { Payload } from '../payload/payload.ts';
 import { assignments, collect, collectList } from './arguments.ts';
 import {
@@ -112,15 +113,41 @@ async function build(options: BuildOptions): Promise<void> {
     ...(options.url === undefined ? {} : { url: options.url }),
   });
   const { digest } = built.descriptor;
+  for (const warning of warningsOf(built)) note(warning);
   if (format === 'json' || format === 'yaml') {
     const images = Object.fromEntries(built.images);
-    return await printObject({ version: built.version, digest, images, files: built.files }, format);
+    const { version, files, excluded, unreadable } = built;
+    return await printObject({ version, digest, images, files, excluded, unreadable }, format);
   }
   if (format === 'name') return print(digest);
   print(`payload ${built.version} ${paint('green', 'built')}: ${options.out}`);
   print(`  digest      ${digest}`);
   print(`  images      ${built.images.size}`);
   print(`  manifests   ${built.files.length}`);
+}
+
+const namesShown = 20;
+
+function warningsOf({ excluded, unreadable }: BuiltPayload): string[] {
+  const listed = (lines: readonly string[]) => [
+    ...lines.slice(0, namesShown).map((line) => `  ${line}`),
+    ...(lines.length > namesShown ? [`  and ${lines.length - namesShown} more`] : []),
+  ];
+  const lines: string[] = [];
+  if (excluded.length > 0) {
+    lines.push(
+      `warning: no cluster will take ${excluded.length === 1 ? 'this object' : `these ${excluded.length} objects`}: the annotation`,
+      '  include.release.openshift.io/self-managed-high-availability: "true" (or that of another profile) is missing',
+      ...listed(excluded),
+    );
+  }
+  if (unreadable.length > 0) {
+    lines.push(
+      'warning: an update to this release would fail, since it cannot be read:',
+      ...listed(unreadable),
+    );
+  }
+  return lines;
 }
 
 async function inspect(source: string, options: { output?: string }): Promise<void> {

@@ -117,6 +117,8 @@ async function run(client: KubeClient, options: RunOptions): Promise<void> {
   const { runPreflight } = await import('./preflight-run.ts');
   const object = await runPreflight(client, release, how);
   await printReport(object, format);
+  const { acceptanceWarnings } = await import('./upgrade-accept.ts');
+  for (const warning of acceptanceWarnings(accept, object, [], to ?? release.image)) note(warning);
   process.exitCode = exitCodeOf(object, options.detailedExitcode === true);
 }
 

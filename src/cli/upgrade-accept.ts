@@ -1,9 +1,12 @@
 import { names } from '../api/names.ts';
+import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
+import { isIntegrity } from '../gates/finding.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type AcceptedRisk, acceptedAfter, nameRelease, sharePreflight } from '../preflight/request.ts';
+import { readRefusal } from '../update/refusal.ts';
 import { note } from './output.ts';
-
+import { standingRefusal } from './upgrade-refusal.ts';
 import { readClusterVersion } from './upgrade-request.ts';
 
 interface AcceptWords {
@@ -11,6 +14,49 @@ interface AcceptWords {
   readonly reason?: string;
   readonly replace?: boolean;
   readonly clear?: boolean;
+}
+
+/** Findings that the standing request is refused by: some of them are in no report. */
+function findingNames(version: ClusterVersion): string[] {
+  const refusal = standingRefusal(version);
+  return (readRefusal(refusal?.message ?? '') ?? []).map((finding) => finding.name);
+}
+
+/**
+ * What is worth saying of names that are taken: one that nothing has, or that nothing can pass, does nothing. Names may
+ * be taken before they are found, so that is no error. Pure.
+ *
+ * @param refused names of findings that the standing request is refused by.
+ */
+export function acceptanceWarnings(
+  names: readonly string[],
+  report: Pick<UpdatePreflight, 'status'>,
+  refused: readonly string[],
+  shown: string,
+): string[] {
+  const checks = report.status?.checks ?? [];
+  const isLooked = report.status?.finishedAt !== undefined || refused.length > 0;
+  const found = new Set([
+    ...checks.filter((row) => row.result === 'Risk').map((row) => row.name),
+    ...refused,
+  ]);
+  return names.flatMap((name) => {
+    if (isIntegrity({ name }))
+      return [`warning: ${name} cannot be accepted: content that is not trusted or not whole never passes`];
+    const errors = checks.filter((row) => row.name === name && row.result === 'Error');
+    if (errors.length > 0 && !checks.some((row) => row.name === name && row.result === 'Risk')) {
+      return [
+        `warning: ${name} could not be looked at, and a name accepts only what was found: mend it, or --force`,
+      ];
+    }
+    if (found.has(name)) return [];
+    if (!isLooked)
+      return [`warning: ${shown} was not looked at yet, so nobody knows whether it has a risk ${name}`];
+    const known = [...found].sort();
+    const near = known.find((each) => each.toLowerCase() === name.toLowerCase());
+    const hint = near === undefined ? `found: ${known.join(', ') || 'none'}` : `did you mean ${near}?`;
+    return [`warning: nothing that was found for ${shown} is named ${name}; ${hint}`];
+  });
 }
 
 /** Changes what is accepted for a release, in the UpdatePreflight that commands and updates share for it. */
@@ -40,6 +86,10 @@ export async function changeAccepted(
   const text = (risks: readonly AcceptedRisk[]) =>
     risks.length === 0 ? 'none' : risks.map((risk) => risk.name).join(', ');
   const shown = release.version ?? release.digest;
+  const fresh = acceptedRisks
+    .map((risk) => risk.name)
+    .filter((name) => !before.some((risk) => risk.name === name));
+  for (const warning of acceptanceWarnings(fresh, object, findingNames(version), shown)) note(warning);
   if (text(before) === text(acceptedRisks)) {
     note(`not changed; accepted for ${shown}: ${text(before)}`);
     return;

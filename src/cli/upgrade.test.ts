@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import type { Digest } from '../oci/digest.ts';
 import { acceptedAfter } from '../preflight/request.ts';
+import { acceptanceWarnings } from './upgrade-accept.ts';
 import { clusterConcerns, exitOf, recommendations } from './upgrade-recommend.ts';
 import { versionLines } from './upgrade-view.ts';
 
@@ -180,6 +181,28 @@ test('open issues decide the exit: what is known blocks, what is not is incomple
   assert.equal(exitOf([issue('True', true), issue('Unknown', true)]), 0);
   assert.equal(exitOf([issue('True', true), issue('Unknown')]), 5);
   assert.equal(exitOf([issue('True'), issue('Unknown')]), 3);
+});
+
+test('a name that is taken and does nothing is told', () => {
+  const looked = report('b', {
+    verdict: 'Blocked',
+    checks: [
+      { name: 'LegacyMode', result: 'Risk' },
+      { name: 'Pulls', result: 'Error' },
+    ],
+  });
+  const warnings = (name: string, refused: string[] = []) =>
+    acceptanceWarnings([name], looked, refused, '1.1.0');
+  assert.deepEqual(warnings('LegacyMode'), []);
+  assert.deepEqual(warnings('UpdatePath', ['UpdatePath']), []);
+  assert.match(
+    warnings('Nonsense')[0] ?? '',
+    /nothing that was found for 1\.1\.0 is named Nonsense; found: LegacyMode$/,
+  );
+  assert.match(warnings('Legacymode')[0] ?? '', /did you mean LegacyMode\?/);
+  assert.match(warnings('Pulls')[0] ?? '', /could not be looked at/);
+  assert.match(warnings('ReleaseSignature')[0] ?? '', /cannot be accepted/);
+  assert.match(acceptanceWarnings(['X'], {}, [], '1.1.0')[0] ?? '', /was not looked at yet/);
 });
 
 test('accept adds, takes back with a minus, replaces and clears', () => {

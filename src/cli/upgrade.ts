@@ -131,6 +131,9 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
     // A dry run changes nothing: what would be accepted is judged here, and written only by a request.
     const report = acceptedHere(await runPreflight(client, release), options.accept ?? []);
     await printReport(report, format);
+    const { acceptanceWarnings } = await import('./upgrade-accept.ts');
+    for (const warning of acceptanceWarnings(options.accept ?? [], report, [], to ?? release.image))
+      note(warning);
     process.exitCode = exitCodeOf(report, options.detailedExitcode === true);
     return;
   }

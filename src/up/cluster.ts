@@ -285,7 +285,12 @@ async function keyFiles(layout: UpLayout): Promise<Record<string, string>> {
 }
 
 async function chooseWorkload(options: UpOptions, nodes: readonly NodePlan[]): Promise<RunnerProbe> {
-  if (options.workload === 'none') return { none: 'not asked for' };
+  if (options.workload === 'none') {
+    options.say(
+      'nothing runs containers (--workload none): a release with a Deployment or a Job is never completed, checks of a release end as Errors',
+    );
+    return { none: 'not asked for' };
+  }
   const probe = await probeRunner(
     nodes[0]?.containers ?? options.dir,
     options.workload === 'auto' ? undefined : options.workload,

@@ -1,0 +1,105 @@
+/** What stands in the cluster and can be named by a word of a command. */
+export const nameKinds = ['release', 'version', 'node', 'preflight', 'report', 'risk'] as const;
+export type NameKind = (typeof nameKinds)[number];
+
+/** What may follow the words of a command. */
+export interface Continuation {
+  /** Words before, without the program: '' for the beginning, 'upgrade report'. */
+  readonly path: string;
+  /** Subcommands, fixed words and long options. */
+  readonly words: readonly string[];
+  /** What its argument names. */
+  readonly names?: NameKind;
+}
+
+/** What the value of an option names, wherever it is taken. */
+export const namesByOption: Readonly<Record<string, NameKind>> = {
+  '--to': 'version',
+  '--version': 'version',
+  '--node': 'node',
+  '--nodes': 'node',
+  '--accept': 'risk',
+};
+
+export const scripts: Readonly<Record<string, (all: readonly Continuation[]) => string>> = {
+  bash: (all) => `# bash completion of sluice
+_sluice() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} program=\${COMP_WORDS[0]}
+  local path='' words='' names='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "\${path:+$path }\${COMP_WORDS[i]}" in
+      ${pathsOf(all, '"')}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$previous" in
+${Object.entries(namesByOption)
+  .map(([option, kind]) => `    ${option}) names=${kind} ;;`)
+  .join('\n')}
+    *)
+      case "$path" in
+${all.map(({ path, words, names }) => `        "${path}") words='${words.join(' ')}'${names === undefined ? '' : `; names=${names}`} ;;`).join('\n')}
+      esac ;;
+  esac
+  if [ -n "$names" ] && [ "\${current#-}" = "$current" ]; then
+    words="$words $("$program" completion names "$names" 2>/dev/null)"
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$current"))
+}
+complete -F _sluice sluice ./sluice`,
+  zsh: (all) => `#compdef sluice
+_sluice() {
+  # The name path is taken: in zsh that is where programs are found.
+  local program=$words[1] place='' names='' i
+  local -a choices
+  for ((i = 2; i < CURRENT; i++)); do
+    case "\${place:+$place }$words[i]" in
+      (${pathsOf(all, '"')}) place="\${place:+$place }$words[i]" ;;
+    esac
+  done
+  case "$words[CURRENT-1]" in
+${Object.entries(namesByOption)
+  .map(([option, kind]) => `    (${option}) names=${kind} ;;`)
+  .join('\n')}
+    (*)
+      case "$place" in
+${all.map(({ path, words, names }) => `        ("${path}") choices=(${words.join(' ')})${names === undefined ? '' : `; names=${names}`} ;;`).join('\n')}
+      esac ;;
+  esac
+  [[ -n $names && $PREFIX != -* ]] && choices+=(\${(f)"$($program completion names $names 2>/dev/null)"})
+  compadd -- $choices
+  _files
+}
+compdef _sluice sluice`,
+  fish: (all) =>
+    [
+      '# fish completion of sluice',
+      'function __sluice_path',
+      "  set -l path ''",
+      '  for word in (commandline -opc)[2..-1]',
+      '    set -l next (string trim -- "$path $word")',
+      `    contains -- "$next" ${all.map(({ path }) => `'${path}'`).join(' ')}; and set path $next`,
+      '  end',
+      '  test "$path" = "$argv[1]"',
+      'end',
+      ...all.flatMap(({ path, words, names }) => [
+        ...words.map((word) =>
+          word.startsWith('--')
+            ? `complete -c sluice -n "__sluice_path '${path}'" -l ${word.slice(2)}${namesByOption[word] === undefined ? '' : ` -x -a '(sluice completion names ${namesByOption[word]} 2>/dev/null)'`}`
+            : `complete -c sluice -f -n "__sluice_path '${path}'" -a ${word}`,
+        ),
+        ...(names === undefined
+          ? []
+          : [
+              `complete -c sluice -n "__sluice_path '${path}'" -a '(sluice completion names ${names} 2>/dev/null)'`,
+            ]),
+      ]),
+    ].join('\n'),
+};
+
+function pathsOf(all: readonly Continuation[], quote: string): string {
+  return all
+    .filter(({ path }) => path !== '')
+    .map(({ path }) => quote + path + quote)
+    .join('|');
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { repository } from '../../tests/tier.ts';
+
+const place = mkdtempSync(join(tmpdir(), 'sluice-completion-'));
+after(() => rmSync(place, { recursive: true }));
+// Stands in for a program beside a cluster: it tells what it was asked, and answers two names.
+const program = join(place, 'sluice');
+writeFileSync(program, '#!/bin/sh\necho "$1-$2-$3"\necho master-0\n', { mode: 0o755 });
+
+const environment = { ...process.env, PATH: `${place}:${process.env.PATH}`, KUBECONFIG: '/nowhere' };
+const has = (shell: string) =>
+  spawnSync(shell, ['-c', 'true']).error === undefined ? {} : { skip: `${shell} is not installed` };
+
+function scriptOf(shell: string): string {
+  const path = join(place, `completion.${shell}`);
+  const made = spawnSync(join(repository, 'sluice'), ['completion', shell], { encoding: 'utf8' });
+  assert.equal(made.status, 0, made.stderr);
+  writeFileSync(path, made.stdout);
+  return path;
+}
+
+const asked: Readonly<Record<string, (script: string, words: readonly string[]) => string>> = {
+  bash: (script, words) =>
+    `source ${script}; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}; _sluice; printf '%s\n' "\${COMPREPLY[@]}"`,
+  zsh: (script, words) =>
+    `compdef() { }; compadd() { shift; print -l -- $@ }; _files() { }; source ${script}; words=(${quoted(words)}); CURRENT=${words.length}; PREFIX=${quoted([words.at(-1) ?? ''])}; _sluice`,
+  fish: (script, words) =>
+    `source ${script}; complete -C '${words.join(' ')}' | string replace -r '\\t.*' ''`,
+};
+const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(' ');
+
+for (const [shell, ask] of Object.entries(asked)) {
+  test(
+    `${shell} completes commands, their subcommands and options, and names of the cluster`,
+    has(shell),
+    () => {
+      const script = scriptOf(shell);
+      const complete = (...words: string[]) => {
+        const found = spawnSync(shell, ['-c', ask(script, ['sluice', ...words])], {
+          encoding: 'utf8',
+          env: environment,
+          cwd: place,
+        });
+        assert.equal(found.stderr, '');
+        return found.stdout.split('\n').map((line) => line.trim());
+      };
+      for (const word of ['upgrade', 'preflight', 'window']) assert.ok(complete('').includes(word), word);
+      for (const word of ['status', 'report', 'clear'])
+        assert.ok(complete('upgrade', '').includes(word), word);
+      const report = complete('upgrade', 'report', '');
+      assert.ok(report.includes('verify') && !report.includes('recommend'), report.join());
+      assert.ok(complete('upgrade', '--to', '').includes('completion-names-version'));
+      assert.ok(complete('node', 'why', '').includes('completion-names-node'));
+      assert.ok(complete('node', 'why', 'm').includes('master-0'));
+      assert.ok(complete('window', 'open', '--nodes', '').includes('completion-names-node'));
+      assert.ok(complete('completion', '').includes('zsh'));
+    },
+  );
+}
+
+test('where there is no cluster there are no names, and no complaint', () => {
+  const asking = (kind: string) =>
+    spawnSync(join(repository, 'sluice'), ['completion', 'names', kind], {
+      encoding: 'utf8',
+      env: environment,
+    });
+  const { status, stdout, stderr } = asking('node');
+  assert.deepEqual([status, stdout, stderr], [0, '', '']);
+  assert.equal(asking('everything').status, 2);
+});
