@@ -54,7 +54,7 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
     metrics,
     clock,
     logger: logger.child({ part: 'lock' }),
-    access: options.lock?.access ?? { trustedUids: [] },
+    ...(options.lock === undefined ? {} : { access: options.lock.access }),
     signal,
   });
   const sight = leaseSight(metrics, clock);

@@ -27,7 +27,6 @@ async function setUp(t: TestContext, slots: number) {
     metrics: createMetrics(),
     clock: systemClock,
     logger: silentLogger,
-    access: { trustedUids: [] },
     signal: stop.signal,
   });
   const server = await serve({ address: '127.0.0.1', port: 0, handler: locks.handler });

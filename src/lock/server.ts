@@ -24,7 +24,8 @@ export interface LockServerOptions {
   readonly logger: Logger;
   /** Ends the watch on Nodes. */
   readonly signal: AbortSignal;
-  readonly access: LockAccess;
+  /** Default: root and the own user of this machine, and every other machine. */
+  readonly access?: LockAccess;
 }
 
 /** An answer of the protocol. `kind` becomes a label of the client's metrics, so their set is small and closed. */
@@ -87,13 +88,13 @@ function createLockHandler(options: {
   readonly nodes: NodeDirectory;
   readonly uncordon: (node: string) => Promise<void>;
   readonly tidings: Tidings;
-  readonly access: LockAccess;
+  readonly access?: LockAccess;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
 }): LockServer['handler'] {
   const { store, nodes, clock, logger, tidings } = options;
-  const gatekeeper = createGatekeeper(options.access);
+  const gatekeeper = createGatekeeper(options.access ?? { trustedUids: [] });
   const metrics = createLockMetrics(
     options.metrics,
     () => store.groups(),

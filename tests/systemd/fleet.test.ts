@@ -24,7 +24,6 @@ test(
       metrics: createMetrics(),
       clock: systemClock,
       logger: silentLogger,
-      access: { trustedUids: [] },
     });
     const log: { call: string; id: string; status: number }[] = [];
     const server = await serve({
