@@ -4,7 +4,7 @@ import { isSluiceError, messageOf } from '../errors/error.ts';
 import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError } from '../kube/error.ts';
-import { type Readiness, readinessOf } from './ready.ts';
+import { type Readiness, readinessOf, sinceOf } from './ready.ts';
 import type { PassWait, TaskWait, WaitTimes } from './wait.ts';
 import { type Block, type Chain, isJob, type Task, tasksOf } from './walk.ts';
 
@@ -25,6 +25,8 @@ export interface WalkNotes {
 export interface PassOptions {
   readonly signal: AbortSignal;
   readonly now: number;
+  /** When the walk began, in milliseconds since the epoch; absent for one that only keeps what is there. */
+  readonly startedAt?: number;
   /** Chains that are walked at once. */
   readonly workers: number;
   /** Milliseconds that an error may stand before it counts: what is made at once finds itself only after a while. */
@@ -85,14 +87,14 @@ async function applyChain(
   client: KubeClient,
   chain: Chain,
   { noted, times }: WalkNotes,
-  { signal, now, errorToleratedMs = 0 }: PassOptions,
+  { signal, now, startedAt, errorToleratedMs = 0 }: PassOptions,
 ): Promise<PassWait | undefined> {
   for (const task of chain) {
     if (noted.has(task.id)) continue;
     signal.throwIfAborted();
     const wait = await applyTask(client, task, errorToleratedMs);
     faultPoint('update-task');
-    if (wait !== undefined) return times.note(task.id, wait, now);
+    if (wait !== undefined) return times.note(task.id, wait, now, startedAt);
     noted.add(task.id);
     times.done(task.id);
   }
@@ -138,9 +140,9 @@ async function remove(client: KubeClient, object: AnyObject): Promise<Readiness>
   const scope = namespace === undefined ? {} : { namespace };
   await client.delete(kind, name, { ...scope, propagationPolicy: 'Background' });
   const standing = await client.tryGet(kind, name, namespace);
-  return standing === undefined
-    ? { ready: true }
-    : { ready: false, message: `${describe(object)} to be gone`, deletes: true };
+  if (standing === undefined) return { ready: true };
+  const message = `${describe(object)} to be gone`;
+  return { ready: false, message, deletes: true, ...sinceOf(standing.metadata.deletionTimestamp) };
 }
 
 function isOperator(object: AnyObject): boolean {

@@ -209,7 +209,10 @@ function createUpdater(options: UpdateOptions): Updater {
       memory.keptWaiting = kept.waiting.filter((wait) => wait.failing !== undefined);
       return { ...kept, waiting: memory.keptWaiting, completed: true };
     }
-    if (memory.notes.digest !== digest) memory.notes = freshNotes(digest);
+    if (memory.notes.digest !== digest) {
+      const told = clusterVersion.status?.conditions?.find((each) => each.type === 'Progressing')?.message;
+      memory.notes = freshNotes(digest, told);
+    }
     const progress = await advanceUpdate(context, clusterVersion, release, memory.notes);
     if (progress.completed) memory.keptAt = clock.now();
     return progress;

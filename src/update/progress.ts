@@ -18,8 +18,9 @@ export interface ApplyNotes extends WalkNotes {
   readonly digest: string;
 }
 
-export function freshNotes(digest: string): ApplyNotes {
-  return { digest, noted: new Set(), times: new WaitTimes() };
+/** @param toldBefore what the ClusterVersion says that is waited for: since when survives a restart in it. */
+export function freshNotes(digest: string, toldBefore = ''): ApplyNotes {
+  return { digest, noted: new Set(), times: new WaitTimes(toldBefore) };
 }
 
 export interface ApplyContext {
@@ -61,6 +62,7 @@ export async function advanceUpdate(
     signal,
     now,
     workers: workersApplying,
+    startedAt: Date.parse(clusterVersion.status?.history?.[0]?.startedTime ?? '') || 0,
     ...(isFirst ? { errorToleratedMs: initialErrorToleratedMs } : {}),
   });
   if (image === undefined) return { ...pass, completed: pass.waiting.length === 0 };

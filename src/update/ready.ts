@@ -32,10 +32,17 @@ export function readinessOf(live: AnyObject, manifest: AnyObject): Readiness {
   }
 }
 
+/** Since when, by a time that an object tells (RFC 3339); nothing where it tells none. */
+export function sinceOf(text: string | undefined): { since?: number } {
+  const since = Date.parse(text ?? '');
+  return Number.isNaN(since) ? {} : { since };
+}
+
 function definitionReady({ metadata, status }: CustomResourceDefinition): Readiness {
   const established = status?.conditions?.find((each) => each.type === 'Established');
   if (established?.status === 'True') return ready;
-  return { ready: false, message: `CustomResourceDefinition ${metadata.name} is not established` };
+  const message = `CustomResourceDefinition ${metadata.name} is not established`;
+  return { ready: false, message, ...sinceOf(established?.lastTransitionTime ?? metadata.creationTimestamp) };
 }
 
 /** Rolled out: the controller has seen this generation, and every replica is new and available. */
@@ -48,15 +55,19 @@ function deploymentReady({ metadata, spec, status }: Deployment): Readiness {
   const leftover = (status?.replicas ?? 0) - (status?.updatedReplicas ?? 0);
   if (seen && updated >= replicas && available >= replicas && leftover <= 0) return ready;
   const message = `${name} (${updated} of ${replicas} updated, ${available} available)`;
-  const progressing = status?.conditions?.find((each) => each.type === 'Progressing');
+  const conditionOf = (type: string) => status?.conditions?.find((each) => each.type === type);
+  const progressing = conditionOf('Progressing');
   if (seen && progressing?.status === 'False') {
     return {
       ready: false,
       message: `${message}: ${progressing.message ?? progressing.reason ?? ''}`,
       failing: 'WorkloadNotProgressing',
+      ...sinceOf(progressing.lastTransitionTime),
     };
   }
-  return { ready: false, message };
+  const standing = conditionOf('Available');
+  const lost = standing?.status === 'False' ? standing.lastTransitionTime : undefined;
+  return { ready: false, message, ...sinceOf(lost) };
 }
 
 /** The fields of a DaemonSet that tell how far it is rolled out. */
@@ -88,11 +99,15 @@ function jobReady({ metadata, status }: Job): Readiness {
   if (has('Complete') !== undefined) return ready;
   const name = `Job ${metadata.namespace ?? ''}/${metadata.name}`;
   const failed = has('Failed');
-  if (failed === undefined) return { ready: false, message: `${name} to complete` };
+  if (failed === undefined) {
+    const since = sinceOf(status?.startTime ?? metadata.creationTimestamp);
+    return { ready: false, message: `${name} to complete`, ...since };
+  }
   return {
     ready: false,
     message: `${name} failed: ${failed.message ?? failed.reason ?? ''}`,
     failing: 'UpdatePayloadFailed',
+    ...sinceOf(failed.lastTransitionTime),
   };
 }
 
@@ -117,21 +132,28 @@ function operatorReady(live: ClusterOperator, manifest: ClusterOperator): Readin
   });
   // Not available: it fails now, whatever version it reports (facts §5.5).
   if (available?.status === 'False') {
-    return wait(`to be available${words(available)}`, { failing: 'ClusterOperatorNotAvailable' });
+    return wait(`to be available${words(available)}`, {
+      failing: 'ClusterOperatorNotAvailable',
+      ...sinceOf(available.lastTransitionTime),
+    });
   }
   if (missing.length > 0) {
     const versions = missing.map((each) => `${each.name} ${each.version}`).join(', ');
     const stands = missing.map((each) => reported.get(each.name) ?? 'none').join(', ');
-    return wait(`to report ${versions} (reports ${stands})`);
+    const progressing = statusOf('Progressing');
+    const moved = progressing?.status === 'True' ? progressing.lastTransitionTime : undefined;
+    return wait(`to report ${versions} (reports ${stands})`, sinceOf(moved));
   }
-  if (available?.status !== 'True') return wait(`to be available${words(available)}`);
+  if (available?.status !== 'True') {
+    return wait(`to be available${words(available)}`, sinceOf(available?.lastTransitionTime));
+  }
   if (degraded?.status !== 'False') {
-    return wait(
-      `to be no longer degraded${words(degraded)}`,
-      degraded?.status === 'True'
+    return wait(`to be no longer degraded${words(degraded)}`, {
+      ...sinceOf(degraded?.lastTransitionTime),
+      ...(degraded?.status === 'True'
         ? { failing: 'ClusterOperatorDegraded', toleratedMs: degradedToleratedMs }
-        : {},
-    );
+        : {}),
+    });
   }
   return ready;
 }
