@@ -3,7 +3,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../src/api/names.ts';
 import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
-import { askForLink } from '../src/console/run.ts';
+import { askForLink } from '../src/console/link.ts';
 import { SluiceError } from '../src/errors/error.ts';
 import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
 import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
@@ -12,11 +12,9 @@ import { systemClock } from '../src/observe/clock.ts';
 import { run } from '../src/process/run.ts';
 import type { UpLayout } from '../src/up/layout.ts';
 import { readState, type UpState } from '../src/up/state.ts';
-import { buildImages, type DemoImages } from './images.ts';
+import { buildReleases, from, keysOf, mediaOf, to } from './build.ts';
 import { commandLine, createShell, root, type Shell, shownProgram, type Teller } from './stage.ts';
 
-const from = '1.0.0';
-const to = '1.1.0';
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
 const bundle = (version: string) => `ocp-release-bundle-${version}-${arch}`;
 
@@ -64,12 +62,12 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const demo: Demo = {
     ...options,
     shell: createShell(teller, options.program, signal, () => ({ KUBECONFIG: layout.kubeconfig })),
-    keys: join(directory, 'keys'),
-    media: (version) => join(directory, 'media', version === to ? `${version}.iso` : version),
+    keys: keysOf(directory),
+    media: (version) => mediaOf(directory, version),
   };
   await mkdir(directory, { recursive: true, mode: 0o700 });
   tell({ from, to, state: 'Building' });
-  await build(demo);
+  await buildReleases(directory, demo.shell, teller);
   const state = await startCluster(demo);
   const client = createKubeClient({
     ...loadKubeconfig(layout.kubeconfig),
@@ -88,55 +86,6 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   } finally {
     await client.close();
   }
-}
-
-async function build(demo: Demo): Promise<void> {
-  const { teller, shell, directory } = demo;
-  teller.heading('A release engineer builds two releases and signs them');
-  await shell.sluice(['bundle', 'keygen', '--out', demo.keys]);
-  teller.say('building images from busybox and curl of this machine');
-  const images = await buildImages(join(directory, 'images'), [from, to]);
-  await mkdir(join(directory, 'media'), { recursive: true });
-  for (const [version, previous] of [
-    [from, undefined],
-    [to, from],
-  ] as const) {
-    const payload = `oci:${join(directory, 'payloads')}:${version}`;
-    const quiet = version === from; // Once is enough to read.
-    await shell.sluice(payloadWords(version, previous, images, payload), { quiet });
-    await shell.sluice(bundleWords(version, images, payload, demo), { quiet });
-  }
-  await shell.sluice(['bundle', 'verify', demo.media(to), '--key', join(demo.keys, 'sluice.pub')]);
-}
-
-/** The tags of a release and the images that they are. */
-function tagsOf(version: string, images: DemoImages): [string, string][] {
-  const tags = ['network-operator', 'cache-operator', 'node-os', ...(version === to ? ['cache-check'] : [])];
-  return tags.map((tag) => [tag, images.source(`${version}-${tag}`)]);
-}
-
-function payloadWords(
-  version: string,
-  previous: string | undefined,
-  images: DemoImages,
-  out: string,
-): string[] {
-  const manifests = join(root, 'demo', 'releases', version);
-  return [
-    ...['payload', 'build', '--version', version],
-    ...(previous === undefined ? [] : ['--previous', previous]),
-    ...['--manifests', join(manifests, 'network'), join(manifests, 'cache')],
-    ...['--image', ...tagsOf(version, images).map(([tag, source]) => `${tag}=${source}`)],
-    ...['--base', images.source('base'), '--out', out],
-  ];
-}
-
-function bundleWords(version: string, images: DemoImages, payload: string, demo: Demo): string[] {
-  return [
-    ...['bundle', 'build', '--payload', payload],
-    ...['--image', ...tagsOf(version, images).map(([tag, source]) => `${tag}=${source}`)],
-    ...['--key', join(demo.keys, 'sluice.key'), '--out', demo.media(version)],
-  ];
 }
 
 async function startCluster(demo: Demo): Promise<UpState> {

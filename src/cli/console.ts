@@ -144,7 +144,7 @@ function publicOf(text: string): string {
 
 async function link(options: LinkOptions): Promise<void> {
   const { existsSync } = await import('node:fs');
-  const { askForLink } = await import('../console/run.ts');
+  const { askForLink } = await import('../console/link.ts');
   const kubeconfig = options.kubeconfig ?? process.env.KUBECONFIG;
   const directories = [options.dir, kubeconfig === undefined ? undefined : dirname(kubeconfig), upDirectory]
     .flatMap((each) => (each === undefined || each === '' ? [] : [join(resolve(each), socketName)]))

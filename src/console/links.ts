@@ -20,14 +20,14 @@ export function createOneTimeCodes(clock: Clock): OneTimeCodes {
       const [oldest] = open.keys();
       if (open.size >= codesMax && oldest !== undefined) open.delete(oldest);
       const code = randomBytes(24).toString('base64url');
-      open.set(hashOf(code), clock.now() + codeMs);
+      open.set(hashOf(code), clock.monotonic() + codeMs);
       return code;
     },
     redeem(code) {
       const hash = hashOf(code);
       const endsAt = open.get(hash);
       open.delete(hash);
-      return endsAt !== undefined && endsAt > clock.now();
+      return endsAt !== undefined && endsAt > clock.monotonic();
     },
   };
 }

@@ -6,11 +6,12 @@ import { hostPort } from '../http/client.ts';
 import { serve, type TlsMaterial } from '../http/server.ts';
 import type { KubeconfigIdentity } from '../kube/kubeconfig.ts';
 import { connect } from '../kube/platform.ts';
-import { askNode, serveNodeSocket } from '../node/socket.ts';
+import { serveNodeSocket } from '../node/socket.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadFiles } from './files.ts';
 import { createIdentities } from './identities.ts';
+import { linkRoute } from './link.ts';
 import { createOneTimeCodes } from './links.ts';
 import { createConsole } from './server.ts';
 import { createSealer, sessionKeyBytes } from './session.ts';
@@ -88,7 +89,7 @@ export async function runConsole(options: RunConsoleOptions): Promise<void> {
       ? undefined
       : await serveNodeSocket(
           options.socket,
-          { 'POST /v1/link': async () => ({ url, link: newLink() }) },
+          { [linkRoute]: async () => ({ url, link: newLink() }) },
           logger,
         );
   logger.info({ url }, 'the console answers');
@@ -103,15 +104,6 @@ export async function runConsole(options: RunConsoleOptions): Promise<void> {
     await server.close();
     await identities.close();
   }
-}
-
-/** A new one-time link of the console that listens on this socket. Errors: Unreachable, Forbidden. */
-export async function askForLink(socket: string): Promise<{ readonly url: string; readonly link: string }> {
-  const { url, link } = await askNode(socket, 'POST /v1/link');
-  if (typeof link === 'string') return { url: String(url), link };
-  throw new SluiceError('Forbidden', `the console at ${String(url)} gives no links`, {
-    next: 'Log in with a token: kubectl create token NAME.',
-  });
 }
 
 async function sessionKey(file: string | undefined): Promise<Buffer> {

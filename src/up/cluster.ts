@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { names } from '../api/names.ts';
 import type { ClusterVersion } from '../api/resources.ts';
 import { ensureBuilt } from '../console/build.ts';
-import { askForLink } from '../console/run.ts';
+import { askForLink } from '../console/link.ts';
 import { claimFile } from '../durable/claim.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';

@@ -26,6 +26,8 @@ export interface Tab {
   assertAccessible(what: string): Promise<void>;
   /** Errors: an assertion, where the page threw, wrote an error, or asked anybody else than its own origin. */
   assertClean(): void;
+  /** Runs the steps of a test; where one fails, the error also tells what the page showed. */
+  run(steps: () => Promise<void>): Promise<void>;
   /** Errors of the console's log that the test expects from here on. */
   expectErrors(): void;
 }
@@ -77,6 +79,16 @@ export async function openTab(
           `${id}: ${help}\n  ${nodes.map((node) => node.html.slice(0, 200)).join('\n  ')}`,
       );
       assert.deepEqual(told, [], `axe on ${what}`);
+    },
+    async run(steps) {
+      try {
+        await steps();
+      } catch (error) {
+        const shown = await page.locator('body').ariaSnapshot();
+        throw new Error(`${(error as Error).message}\nthe page ${page.url()} showed:\n${shown}`, {
+          cause: error,
+        });
+      }
     },
     assertClean: () => assert.deepEqual(faults, []),
     expectErrors: () => {

@@ -118,6 +118,10 @@ export async function writeCluster(client: KubeClient, wanted: WrittenCluster): 
       ],
     },
   });
+  await client.create(kinds.InternalReleaseImage, {
+    metadata: { name: 'cluster' },
+    spec: { releases: [{ name: `ocp-release-bundle-${version}-x86_64` }] },
+  });
   const queue = nodes.map((name, index) => ({ name, index }));
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { ensureBuilt } from '../../src/console/build.ts';
+import { askForLink } from '../../src/console/link.ts';
 import { type RunConsoleOptions, runConsole } from '../../src/console/run.ts';
 import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
-import { askNode } from '../../src/node/socket.ts';
+
 import { silentLogger } from '../../src/observe/log.ts';
 import type { TestCluster } from '../cluster.ts';
 
@@ -17,11 +18,14 @@ export interface TestConsole {
 
 export async function startTestConsole(
   cluster: Pick<TestCluster, 'kubeconfig' | 'dir'>,
-  options: Partial<Pick<RunConsoleOptions, 'prefix' | 'links' | 'nodesDirectory'>> = {},
+  options: Partial<Pick<RunConsoleOptions, 'prefix' | 'links' | 'nodesDirectory'>> & {
+    socketName?: string;
+  } = {},
 ): Promise<TestConsole> {
   await ensureBuilt((text) => process.stderr.write(`${text}\n`));
   const end = new AbortController();
-  const socket = join(cluster.dir, 'console.sock');
+  const { socketName = 'console.sock', ...changed } = options;
+  const socket = join(cluster.dir, socketName);
   let ended: Promise<void> = Promise.resolve();
   const url = await new Promise<string>((resolve, reject) => {
     ended = runConsole({
@@ -34,13 +38,13 @@ export async function startTestConsole(
       logger: silentLogger,
       signal: end.signal,
       onReady: (ready) => resolve(ready.url),
-      ...options,
+      ...changed,
     });
     ended.catch(reject);
   });
   return {
     url,
-    link: async () => String((await askNode(socket, 'POST /v1/link')).link),
+    link: async () => (await askForLink(socket)).link,
     async close() {
       end.abort();
       await ended;

@@ -1,0 +1,67 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buildImages, type DemoImages } from './images.ts';
+import { root, type Shell, type Teller } from './stage.ts';
+
+export const from = '1.0.0';
+export const to = '1.1.0';
+
+/** The directory of the keys below that of the demo. */
+export function keysOf(directory: string): string {
+  return join(directory, 'keys');
+}
+
+/** The media of a release: the one that is installed from a directory, the one that is updated to an ISO. */
+export function mediaOf(directory: string, version: string): string {
+  return join(directory, 'media', version === to ? `${version}.iso` : version);
+}
+
+/** Builds and signs both releases as a release engineer does, below `directory`. */
+export async function buildReleases(directory: string, shell: Shell, teller: Teller): Promise<void> {
+  const keys = keysOf(directory);
+  teller.heading('A release engineer builds two releases and signs them');
+  await shell.sluice(['bundle', 'keygen', '--out', keys]);
+  teller.say('building images from busybox and curl of this machine');
+  const images = await buildImages(join(directory, 'images'), [from, to]);
+  await mkdir(join(directory, 'media'), { recursive: true });
+  for (const [version, previous] of [
+    [from, undefined],
+    [to, from],
+  ] as const) {
+    const payload = `oci:${join(directory, 'payloads')}:${version}`;
+    const quiet = version === from; // Once is enough to read.
+    await shell.sluice(payloadWords(version, previous, images, payload), { quiet });
+    await shell.sluice(bundleWords(version, images, payload, directory), { quiet });
+  }
+  await shell.sluice(['bundle', 'verify', mediaOf(directory, to), '--key', join(keys, 'sluice.pub')]);
+}
+
+/** The tags of a release and the images that they are. */
+function tagsOf(version: string, images: DemoImages): [string, string][] {
+  const tags = ['network-operator', 'cache-operator', 'node-os', ...(version === to ? ['cache-check'] : [])];
+  return tags.map((tag) => [tag, images.source(`${version}-${tag}`)]);
+}
+
+function payloadWords(
+  version: string,
+  previous: string | undefined,
+  images: DemoImages,
+  out: string,
+): string[] {
+  const manifests = join(root, 'demo', 'releases', version);
+  return [
+    ...['payload', 'build', '--version', version],
+    ...(previous === undefined ? [] : ['--previous', previous]),
+    ...['--manifests', join(manifests, 'network'), join(manifests, 'cache')],
+    ...['--image', ...tagsOf(version, images).map(([tag, source]) => `${tag}=${source}`)],
+    ...['--base', images.source('base'), '--out', out],
+  ];
+}
+
+function bundleWords(version: string, images: DemoImages, payload: string, directory: string): string[] {
+  return [
+    ...['bundle', 'build', '--payload', payload],
+    ...['--image', ...tagsOf(version, images).map(([tag, source]) => `${tag}=${source}`)],
+    ...['--key', join(keysOf(directory), 'sluice.key'), '--out', mediaOf(directory, version)],
+  ];
+}

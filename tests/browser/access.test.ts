@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { sluiceGroup } from '../../src/api/kinds.ts';
+import { startTestCluster, type TestCluster } from '../cluster.ts';
+import { needs } from '../tier.ts';
+import { launchBrowser, openTab } from './browser.ts';
+import { heldByWindow, steady, writeCluster } from './cluster-objects.ts';
+import { startTestConsole, type TestConsole } from './console.ts';
+
+const readOnly = [
+  { apiGroups: ['config.openshift.io', 'machineconfiguration.openshift.io', sluiceGroup], resources: ['*'] },
+  { apiGroups: [''], resources: ['nodes', 'configmaps', 'events'] },
+].map((rule) => ({ ...rule, verbs: ['get', 'list', 'watch'] }));
+
+describe('who may do what in the console', needs('browser'), () => {
+  let cluster: TestCluster;
+  let served: TestConsole;
+  let browser: Browser;
+
+  before(async () => {
+    cluster = await startTestCluster();
+    await writeCluster(cluster.client, {
+      nodes: ['master-0', 'master-1', 'master-2'],
+      agent: (name) => (name === 'master-2' ? heldByWindow('1.0.0', '1.1.0') : steady('1.0.0')),
+    });
+    served = await startTestConsole(cluster);
+    browser = await launchBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await served?.close();
+    await cluster?.close();
+  });
+
+  /** The token of a ServiceAccount with these rights. */
+  async function tokenOf(name: string, rules: readonly object[]): Promise<string> {
+    const { client } = cluster;
+    const { kinds } = client;
+    await client.create(kinds.ServiceAccount, { metadata: { name, namespace: 'default' } });
+    await client.create(kinds.ClusterRole, { metadata: { name }, rules: [...rules] as never });
+    await client.create(kinds.ClusterRoleBinding, {
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
+    });
+    return (await client.createToken('default', name)).token;
+  }
+
+  async function logIn(token: string) {
+    const tab = await openTab(browser, served.url);
+    tab.expectErrors(); // 401 before the login, 403 for what may not be seen.
+    await tab.page.getByLabel('Bearer token').fill(token);
+    await tab.page.getByRole('button', { name: 'Log in', exact: true }).click();
+    return tab;
+  }
+
+  test('the page to log in says what to do, and why it did not work', async () => {
+    const tab = await openTab(browser, served.url);
+    tab.expectErrors();
+    await tab.page.getByRole('heading', { name: 'Log in to Sluice' }).waitFor();
+    await tab.page.getByText('sluice console link').waitFor();
+    await tab.assertAccessible('the page to log in');
+    await tab.page.getByLabel('Bearer token').fill('nonsense');
+    await tab.page.keyboard.press('Enter');
+    await tab.page.getByRole('heading', { name: 'Not logged in' }).waitFor();
+    await tab.context.close();
+  });
+
+  test('a token that may only look sees all, and its buttons say which right is missing', async () => {
+    const tab = await logIn(await tokenOf('looker', readOnly));
+    const { page } = tab;
+    await page.getByText('system:serviceaccount:default:looker (by token)').waitFor();
+    await page.getByText('1 node is staged and held by a closed window').waitFor();
+    const open = page.getByRole('button', { name: 'Open a window' });
+    assert.equal(await open.getAttribute('aria-disabled'), 'true');
+    assert.match((await open.getAttribute('title')) ?? '', /no right to patch nodeupdates\.sluice\.dev/);
+    await tab.assertAccessible('the overview of somebody who may only look');
+
+    await page.getByRole('link', { name: 'Releases', exact: true }).first().click();
+    const remove = page.getByRole('button', { name: 'Remove' });
+    assert.equal(await remove.getAttribute('aria-disabled'), 'true');
+    await remove.focus();
+    await page
+      .getByRole('tooltip')
+      .getByText(/no right to patch internalreleaseimages/)
+      .waitFor();
+    await tab.context.close();
+  });
+
+  test('a button that is pressed all the same is refused by the cluster', async () => {
+    const tab = await logIn(await tokenOf('presser', readOnly));
+    await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
+    const answer = await tab.page.evaluate(async () => {
+      const { csrf } = (await (await fetch('./api/session')).json()) as { csrf: string };
+      const response = await fetch('./api/actions/openWindow', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-csrf-token': csrf },
+        body: JSON.stringify({ nodes: ['master-2'], notAfter: '2099-01-01T00:00:00Z' }),
+      });
+      return { status: response.status, text: await response.text() };
+    });
+    assert.equal(answer.status, 403, answer.text);
+    assert.match(answer.text, /nodeupdates/);
+    const { client } = cluster;
+    assert.equal((await client.get(client.kinds.NodeUpdate, 'master-2')).spec.window, undefined);
+    await tab.context.close();
+  });
+
+  test('a token without rights is let in, and told what it may not see', async () => {
+    const tab = await logIn(await tokenOf('nobody', []));
+    await tab.page.getByRole('heading', { name: 'You may not see the cluster version' }).first().waitFor();
+    await tab.assertAccessible('the overview of somebody who may see nothing');
+    await tab.context.close();
+  });
+
+  test('a link works once; no script reads the cookie; logging out ends it', async () => {
+    const link = await served.link();
+    const tab = await openTab(browser, link);
+    await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
+    const [cookie, ...others] = await tab.context.cookies();
+    assert.deepEqual(others, []);
+    assert.ok(cookie?.httpOnly);
+    assert.equal(cookie?.sameSite, 'Strict');
+    await tab.page.reload();
+    await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
+
+    const second = await openTab(browser, link);
+    second.expectErrors();
+    await second.page.getByText('this link was used already, or is too old').waitFor();
+
+    await tab.page.getByRole('button', { name: 'Log out' }).click();
+    await tab.page.getByRole('heading', { name: 'Log in to Sluice' }).waitFor();
+    tab.expectErrors();
+    await tab.page.reload();
+    await tab.page.getByRole('heading', { name: 'Log in to Sluice' }).waitFor();
+    await tab.context.close();
+    await second.context.close();
+  });
+
+  test('what changes something needs the cookie, the token of the session, and this very site', async () => {
+    const cookieOf = async () => {
+      const code = new URL(await served.link()).hash.slice('#code='.length);
+      const response = await fetch(new URL('api/session', served.url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code }),
+      });
+      const { csrf } = (await response.json()) as { csrf: string };
+      return { csrf, cookie: (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '' };
+    };
+    const { cookie, csrf } = await cookieOf();
+    const other = await cookieOf();
+    const ask = async (headers: Record<string, string>) =>
+      (
+        await fetch(new URL('api/actions/withdrawUpdate', served.url), {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...headers },
+          body: '{}',
+        })
+      ).status;
+    assert.equal(await ask({}), 401);
+    assert.equal(await ask({ cookie }), 403);
+    assert.equal(await ask({ cookie, 'x-csrf-token': other.csrf }), 403);
+    assert.equal(await ask({ cookie, 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' }), 403);
+    assert.equal(await ask({ cookie, 'x-csrf-token': csrf, origin: 'http://evil.example.com' }), 403);
+    assert.equal(await ask({ cookie, 'x-csrf-token': csrf }), 200);
+    const secret = await fetch(new URL('api/cluster/api/v1/secrets', served.url), { headers: { cookie } });
+    assert.equal(secret.status, 403, 'the console reads no Secret, whoever asks');
+  });
+
+  test('it works under a path, whether the proxy in front takes it off or not', async () => {
+    const below = await startTestConsole(cluster, { prefix: '/tools/sluice/', socketName: 'below.sock' });
+    const tab = await openTab(browser, await below.link());
+    await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
+    await tab.page.getByRole('link', { name: 'Releases', exact: true }).first().click();
+    assert.equal(new URL(tab.page.url()).pathname, '/tools/sluice/releases');
+    await tab.page.reload();
+    await tab.page.getByRole('heading', { name: 'Releases', level: 1 }).waitFor();
+    tab.assertClean();
+    const { origin } = new URL(below.url);
+    const taken = await fetch(`${origin}/releases`);
+    assert.equal(taken.status, 200);
+    assert.match(await taken.text(), /<base href="\/tools\/sluice\/" \/>/);
+    await tab.context.close();
+    await below.close();
+  });
+
+  test('nothing inline runs, and nobody may put the page into a frame', async () => {
+    const page = await fetch(served.url);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /script-src 'self'(;|$)/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /unsafe/);
+    const html = await page.text();
+    assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)/);
+    assert.doesNotMatch(html, /<style|\son[a-z]+=/);
+  });
+});
