@@ -6,6 +6,7 @@ import { type RunningServer, serve } from '../http/server.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
 import type { LockAccess } from '../lock/access.ts';
+import { keepDefaultGroup } from '../lock/default-group.ts';
 import { createLockServer } from '../lock/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -141,6 +142,7 @@ async function lead(
         ...(options.initialRelease === undefined ? {} : { initialRelease: options.initialRelease }),
       }),
       drain(signal),
+      ...(options.lock === undefined ? [] : [keepDefaultGroup(reader('lock'))]),
     ]);
   } finally {
     await content.close();

@@ -4,6 +4,7 @@ import { installObjects } from '../install/install.ts';
 import { shippedObjects } from '../install/manifests.ts';
 import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { defaultGroup } from '../lock/default-group.ts';
 
 /**
  * Brings a new cluster to where an installation leaves it: kinds, rights and policies as they are shipped, the
@@ -33,9 +34,9 @@ export async function seedCluster(
       spec: { clusterID: seed.clusterId },
     });
   }
-  if ((await client.tryGet(kinds.FleetLockGroup, 'default')) === undefined) {
+  if ((await client.tryGet(kinds.FleetLockGroup, defaultGroup)) === undefined) {
     await client.create(kinds.FleetLockGroup, {
-      metadata: { name: 'default' },
+      metadata: { name: defaultGroup },
       spec: { slots: seed.lockSlots },
     });
   }
