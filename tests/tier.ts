@@ -20,6 +20,10 @@ export type Need =
   | 'ip'
   | 'kubectl'
   | 'kubelet'
+  | 'loop'
+  | 'mkfs.btrfs'
+  | 'mkfs.ext4'
+  | 'mkfs.xfs'
   | 'mksquashfs'
   | 'podman'
   | 'root'
@@ -70,6 +74,8 @@ function look(need: Need): string | undefined {
       return missing('podman') ?? containersRun();
     case 'browser':
       return existsSync(chromium) ? undefined : `${chromium} is not installed`;
+    case 'loop':
+      return missing('root') ?? loopMissing();
     case 'systemd':
       return systemdMissing();
     case 'kubelet':
@@ -77,6 +83,11 @@ function look(need: Need): string | undefined {
     default:
       return onPath(need) ? undefined : `${need} is not installed`;
   }
+}
+
+function loopMissing(): string | undefined {
+  const probe = spawnSync('losetup', ['--find'], { encoding: 'utf8' });
+  return probe.status === 0 ? undefined : `no loop devices: ${(probe.stderr ?? '').trim()}`;
 }
 
 /** Building a kubelet and a scheduler takes minutes, and running them changes the host's network: only when asked. */
@@ -132,6 +143,10 @@ if (import.meta.main) {
     'go',
     'gpg',
     'kubectl',
+    'loop',
+    'mkfs.btrfs',
+    'mkfs.ext4',
+    'mkfs.xfs',
     'mksquashfs',
     'skopeo',
     'systemd',

@@ -27,13 +27,15 @@ export function command(): Command {
     .argument('<path>', 'a directory, an ISO or squashfs image, a tar archive or a disk')
     .option(
       '--mount',
-      'mount the disk first where its file system is not read in user space (ext4, xfs, FAT)',
+      'mount the disk first where its file system is not read in user space (ext4, xfs, btrfs, FAT)',
     )
     .action(attach);
   local(root.command('detach'))
     .description('Let media go; copies that need them pause')
-    .argument('<path|bundle>', 'the path that was attached, or a bundle on it')
-    .option('--mount', 'the disk was attached with --mount: unmount it too')
+    .argument(
+      '<path|bundle>',
+      'the path or disk that was attached, or a bundle on it; unmounts what --mount has mounted',
+    )
     .action(detach);
   withConnection(root.command('ls').description('Media on every node, refused ones with the reason'))
     .option(formatFlag, formatHelp)
@@ -64,10 +66,8 @@ function local(command: Command): Command {
 
 async function attach(path: string, options: MediaOptions): Promise<void> {
   const format = parseFormat(options.output);
-  const { askNode } = await import('../node/socket.ts');
-  const answer = (await askNode(findNodeSocket(options), 'POST /v1/media', {
-    path: options.mount === true ? await mounted(resolve(path)) : resolve(path),
-  })) as unknown as AttachmentAnswer;
+  const place = options.mount === true ? await mounted(resolve(path)) : resolve(path);
+  const answer = await attachAt(place, options);
   if (format === 'json' || format === 'yaml') await printObject(answer, format);
   else show(answer);
   const refused = answer.bundles.filter((each) => !each.verified);
@@ -78,6 +78,19 @@ async function attach(path: string, options: MediaOptions): Promise<void> {
   throw new SluiceError(code, `${first.name} is refused: ${first.message}`, {
     next: `${errorTable[code].next} Then attach again; until then it stays listed as refused (sluice media ls).`,
   });
+}
+
+/** What was mounted for it is let go again where the node does not take it. */
+async function attachAt(path: string, options: MediaOptions): Promise<AttachmentAnswer> {
+  const { askNode } = await import('../node/socket.ts');
+  const socket = findNodeSocket(options);
+  try {
+    return (await askNode(socket, 'POST /v1/media', { path })) as unknown as AttachmentAnswer;
+  } catch (error) {
+    const { unmountPlace } = await import('./media-mount.ts');
+    if (options.mount === true) await unmountPlace(path).catch(() => {});
+    throw error;
+  }
 }
 
 /** Reasons in status are codes, except where status has a better word. */
@@ -111,25 +124,27 @@ function deltaWords(delta: { needs: readonly string[]; bytes: number; missingByt
 
 async function detach(what: string, options: MediaOptions): Promise<void> {
   const { askNode } = await import('../node/socket.ts');
+  const { mountedPlaceOf, sweepMounts, unmountPlace } = await import('./media-mount.ts');
   // A path is told from a bundle's name by the node, which knows both; a relative path only makes sense here.
   const path = what.startsWith('ocp-release-bundle-') ? what : resolve(what);
-  const { unmountDevice, placeOf } = await import('./media-mount.ts');
-  const media = options.mount === true ? placeOf(path) : path;
+  const media = (await mountedPlaceOf(path)) ?? path;
   const answer = await askNode(findNodeSocket(options), 'DELETE /v1/media', { media });
-  if (options.mount === true) await unmountDevice(path);
+  await unmountPlace(String(answer.path));
+  await sweepMounts();
   note(`${String(answer.path)} is detached from ${String(answer.node)}`);
 }
 
 /** What is read in user space needs no mount: that is tried first, since it lets no kernel parser near the disk. */
 async function mounted(path: string): Promise<string> {
   const { openMedia } = await import('../media/media.ts');
+  const { mountDevice, refuseHostDisk } = await import('./media-mount.ts');
+  await refuseHostDisk(path);
   try {
     await (await openMedia(path)).close();
     return path;
   } catch (error) {
     if (!isSluiceError(error, 'MediaUnreadable')) throw error;
   }
-  const { mountDevice } = await import('./media-mount.ts');
   return await mountDevice(path);
 }
 

@@ -36,6 +36,8 @@ const headersTimeoutMsDefault = 20_000;
 const requestTimeoutMsDefault = 60_000;
 /** A watch holds one for hours; a node and each of its controllers have some twenty. */
 const connectionsMaxDefault = 4096;
+/** Milliseconds that a handshake may take: whoever dribbles one holds a connection. */
+const handshakeMsMax = 10_000;
 /** Milliseconds between looks for requests that are late. */
 const lateCheckMs = 5_000;
 
@@ -82,7 +84,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const server =
     options.tls === undefined
       ? createServer(limits, listener)
-      : secureRuntime().createServer({ ...limits, ...secureOptions(options.tls) }, listener);
+      : secureRuntime().createServer(
+          { ...limits, handshakeTimeout: handshakeMsMax, ...secureOptions(options.tls) },
+          listener,
+        );
   server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

@@ -34,6 +34,11 @@ export async function openDevice(path: string): Promise<Device> {
     throw deviceError(path, error);
   }
   const facts = await handle.stat();
+  // A drive without a disk in it, or one of no size.
+  if (facts.isBlockDevice() && (await handle.read(Buffer.alloc(1), 0, 1, 0)).bytesRead === 0) {
+    await handle.close();
+    throw new SluiceError('MediaUnreadable', `there is nothing in ${path}`);
+  }
   return {
     path,
     size: facts.isFile() ? facts.size : undefined,

@@ -124,8 +124,13 @@ async function chooseUnpacker(
   }
   const start = Buffer.concat(head.map((chunk) => chunk.subarray(0, 4)));
   async function* again(): AsyncGenerator<Uint8Array> {
-    yield* head;
-    yield* bytes;
+    try {
+      yield* head;
+      yield* bytes;
+    } finally {
+      // Whoever stops within the head leaves a stream that only this ends, with the file that it reads.
+      await bytes.return(undefined);
+    }
   }
   return { unpacker: unpackerFor(start), stream: again() };
 }
