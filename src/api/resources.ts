@@ -856,4 +856,17 @@ export interface UpdatePreflightStatusHistory {
   digest?: string;
   /** When it ended. */
   finishedAt?: string;
+  /**
+   * What stood out, for comparing runs; everything else passed or had nothing to look at. Absent where it was
+   * more than is kept.
+   */
+  findings?: UpdatePreflightStatusHistoryFinding[];
+}
+
+/** One check. */
+export interface UpdatePreflightStatusHistoryFinding {
+  /** Its name. */
+  name: string;
+  /** Risk or Error. */
+  result: string;
 }

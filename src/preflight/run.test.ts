@@ -136,3 +136,19 @@ test('the history keeps a run once, the newest first', () => {
     ['r1r1', 'r0r0'],
   );
 });
+
+test('the history keeps what stood out in a run, or nothing of it where that was too much', () => {
+  const risk = (index: number) => ({ name: `Risk${index}`, result: 'Risk' as const });
+  const checks = [
+    risk(0),
+    { name: 'Fine', result: 'Passed' as const },
+    { name: 'Lost', result: 'Error' as const },
+  ];
+  const [kept] = withHistory({ ...done, checks });
+  assert.deepEqual(kept?.findings, [
+    { name: 'Risk0', result: 'Risk' },
+    { name: 'Lost', result: 'Error' },
+  ]);
+  const many = Array.from({ length: 11 }, (_, index) => risk(index));
+  assert.equal(withHistory({ ...done, checks: many })[0]?.findings, undefined);
+});

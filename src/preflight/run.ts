@@ -85,6 +85,8 @@ export function timeoutMsOf({ spec }: UpdatePreflight): number {
 
 /** Runs before that a status keeps. */
 const historyMax = 10;
+/** Findings of such a run that are kept; where there were more, none, since a part would pass for all. */
+const findingsMax = 10;
 
 /** The history with the run that stands in the status put on top of it. */
 export function withHistory(
@@ -93,11 +95,15 @@ export function withHistory(
   const before = status?.history ?? [];
   if (status?.runID === undefined || status.verdict === undefined) return before;
   if (before.some((run) => run.runID === status.runID)) return before;
+  const findings = (status.checks ?? [])
+    .filter(({ result }) => result === 'Risk' || result === 'Error')
+    .map(({ name, result }) => ({ name, result }));
   const entry = {
     runID: status.runID,
     verdict: status.verdict,
     ...(status.target?.digest === undefined ? {} : { digest: status.target.digest }),
     ...(status.finishedAt === undefined ? {} : { finishedAt: status.finishedAt }),
+    ...(findings.length > findingsMax ? {} : { findings }),
   };
   return [entry, ...before].slice(0, historyMax);
 }
