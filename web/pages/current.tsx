@@ -6,6 +6,7 @@ import { Loading, Nothing } from '../parts/known.tsx';
 import { words } from '../words/english.ts';
 import { Overview } from './overview/overview.tsx';
 
+const Preflight = lazy(async () => ({ default: (await import('./preflight/preflight.tsx')).Preflight }));
 const Releases = lazy(async () => ({ default: (await import('./releases/releases.tsx')).Releases }));
 const Update = lazy(async () => ({ default: (await import('./update/update.tsx')).Update }));
 
@@ -25,6 +26,12 @@ export function Current() {
       return (
         <Suspense fallback={<Loading />}>
           <Update target={route.target} />
+        </Suspense>
+      );
+    case 'preflight':
+      return (
+        <Suspense fallback={<Loading />}>
+          <Preflight name={route.name} other={route.with} />
         </Suspense>
       );
     default:

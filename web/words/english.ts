@@ -451,6 +451,117 @@ export const words = {
       n === 1 ? 'Close the window of this node?' : `Close the windows of ${n} nodes?`,
     closeWhat: 'A node that has begun to reboot goes on; the others are held again.',
   },
+  preflight: {
+    title: 'Preflight',
+    statement: (reports: number, against: number) =>
+      reports === 0
+        ? 'No release was looked at yet'
+        : against === 0
+          ? `${reports === 1 ? 'The report lets' : `All ${reports} reports let`} an update through, or still run`
+          : `${against} of ${reports === 1 ? '1 report stands' : `${reports} reports stand`} against an update`,
+    none: 'No release was looked at yet',
+    noneNext: 'Attach a disk with a release and run its checks: they change nothing.',
+    reports: 'Reports',
+    columns: { target: 'Release', verdict: 'Verdict', checks: 'Checks', when: 'Looked at', next: 'Again' },
+    never: 'not yet',
+    onDemand: 'when asked',
+    every: (frequency: string) => `every ${frequency}`,
+    verdicts: {
+      Passed: 'Passed',
+      Blocked: 'Blocked',
+      Incomplete: 'Incomplete',
+      Running: 'Running',
+      Superseded: 'Superseded',
+      Waiting: 'Waiting',
+    } as Readonly<Record<string, string>>,
+    results: {
+      Risk: 'Risk',
+      Error: 'Error',
+      Running: 'Running',
+      Skipped: 'Skipped',
+      Passed: 'Passed',
+    } as Readonly<Record<string, string>>,
+    accepted: 'Accepted',
+    info: 'Information',
+    warning: 'Warning',
+    count: (n: number, result: string) => {
+      switch (result) {
+        case 'Risk':
+          return n === 1 ? '1 risk' : `${n} risks`;
+        case 'Error':
+          return n === 1 ? '1 error' : `${n} errors`;
+        default:
+          return `${n} ${result.toLowerCase()}`;
+      }
+    },
+    noChecks: 'no checks yet',
+    detailTitle: (version: string) => `Preflight of ${version}`,
+    waits: 'It waits for a controller.',
+    ended: 'looked at',
+    again: 'Run again',
+    runs: 'It runs now.',
+    checks: 'Checks',
+    details: 'Details',
+    builtIn: 'built in',
+    checkColumns: { name: 'Check', result: 'Result', summary: 'What was found', since: 'Since' },
+    filterResults: 'Show only these results',
+    filterCount: (word: string, n: number) => `${word} ${n}`,
+    find: 'Find a check',
+    shown: (n: number, all: number) => (n === all ? `${all} checks` : `${n} of ${all} checks`),
+    acceptedBecause: (reason: string) => `Let through: ${reason}`,
+    noReason: 'no reason was given',
+    accept: {
+      button: 'Accept this risk',
+      title: (risk: string) => `Accept ${risk}?`,
+      what: 'The update is let through although this was found. The name and the reason stand in the history of the update for good.',
+      reason: 'Reason',
+      reasonMissing: 'Write the reason first.',
+      example: 'Who looked at it, and why it does no harm here',
+    },
+    run: {
+      button: 'Run checks',
+      title: 'Run the checks of a release',
+      what: 'The checks that the release ships, and those that are built in, look at the cluster as it is. They change nothing.',
+      release: 'Release',
+      nothing: 'No other release is at hand: attach a disk that carries one.',
+    },
+    evidence: {
+      reason: 'Reason',
+      next: 'To do',
+      objects: 'Found on',
+      job: 'Job',
+      log: 'Log',
+      none: 'The check gave nothing more.',
+      logReading: 'The log is being read…',
+      logGone: 'The Pod of the check is not there any more, and its log went with it.',
+      logEmpty: 'The check wrote nothing.',
+    },
+    compare: {
+      title: 'Compare',
+      with: 'Compare with',
+      choose: 'Choose an earlier run or another release',
+      nothing: 'There is no earlier run and no other release to compare with.',
+      gone: 'What the address names is not there any more.',
+      run: (verdict: string, when: string) => `Earlier run: ${verdict}, ${when}`,
+      target: (version: string, name: string) => `${version} (${name})`,
+      here: (version: string) => `${version}, this report`,
+      differ: (n: number, all: number) => (n === 0 ? `All ${all} are the same` : `${n} of ${all} differ`),
+      absent: 'has no such check',
+      quiet: 'nothing stood out',
+      unknown: 'not kept',
+    },
+    about: {
+      title: 'About this report',
+      target: 'Release',
+      source: 'Looked at while the cluster ran',
+      run: 'Run',
+      maxAge: 'Counts for',
+      maxAgeDefault: '24h',
+      frequency: 'Runs',
+      next: 'Next run',
+      noNext: 'none planned',
+    },
+  },
   gates: {
     config: 'their configuration',
     staged: 'what is staged',

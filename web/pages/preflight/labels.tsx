@@ -24,7 +24,8 @@ export function ResultLabel({ check }: { readonly check: UpdatePreflightStatusCh
   const { result, severity, accepted } = check;
   if (accepted === true) return <StatusLabel tone="warning">{said.accepted}</StatusLabel>;
   if (result === 'Risk' && severity === 'info') return <StatusLabel tone="info">{said.info}</StatusLabel>;
-  if (result === 'Risk' && severity === 'warning') return <StatusLabel tone="warning">{said.warning}</StatusLabel>;
+  if (result === 'Risk' && severity === 'warning')
+    return <StatusLabel tone="warning">{said.warning}</StatusLabel>;
   return <ResultWord result={result} />;
 }
 
@@ -44,5 +45,9 @@ export function ResultWord({ result }: { readonly result: string }) {
 export function Counts({ checks }: { readonly checks: readonly UpdatePreflightStatusCheck[] }) {
   const counts = countResults(checks);
   const shown = results.filter((result) => counts[result] > 0);
-  return <span>{shown.length === 0 ? said.noChecks : shown.map((each) => said.count(counts[each], each)).join(', ')}</span>;
+  return (
+    <span>
+      {shown.length === 0 ? said.noChecks : shown.map((each) => said.count(counts[each], each)).join(', ')}
+    </span>
+  );
 }

@@ -1,7 +1,7 @@
 import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import ClipboardCheckIcon from '@patternfly/react-icons/dist/esm/icons/clipboard-check-icon';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import { useState } from 'react';
 import type { UpdatePreflight } from '../../../src/api/resources.ts';
 import { Link, useNavigation } from '../../app/navigation.tsx';
@@ -19,7 +19,13 @@ import { RunDialog } from './run.tsx';
 const said = words.preflight;
 
 /** Every report, and one in full, beside another where the address says so. */
-export function Preflight({ name, other }: { readonly name: string | undefined; readonly other: string | undefined }) {
+export function Preflight({
+  name,
+  other,
+}: {
+  readonly name: string | undefined;
+  readonly other: string | undefined;
+}) {
   return name === undefined ? <ReportList /> : <ReportDetail name={name} other={other} />;
 }
 
@@ -28,7 +34,9 @@ function ReportList() {
   const { go } = useNavigation();
   const [asking, setAsking] = useState(false);
   const reports = newestReports(facts.preflights);
-  const against = reports.filter(({ status }) => status?.verdict === 'Blocked' || status?.verdict === 'Incomplete');
+  const against = reports.filter(
+    ({ status }) => status?.verdict === 'Blocked' || status?.verdict === 'Incomplete',
+  );
   const known = { UpdatePreflight: of.UpdatePreflight, NodeUpdate: of.NodeUpdate } as Required<typeof of>;
   return (
     <>

@@ -9,8 +9,15 @@ const check = (name: string, result: Result, more: Partial<UpdatePreflightStatus
   ...more,
 });
 
+const kind = { apiVersion: 'config.openshift.io/v1alpha1', kind: 'UpdatePreflight' };
+
 function report(name: string, status: UpdatePreflight['status']): UpdatePreflight {
-  return { metadata: { name }, spec: { version: '1.1.0' }, ...(status === undefined ? {} : { status }) };
+  return {
+    ...kind,
+    metadata: { name },
+    spec: { version: '1.1.0' },
+    ...(status === undefined ? {} : { status }),
+  };
 }
 
 test('reports stand by when they were worked on, those that never were last', () => {
@@ -62,7 +69,10 @@ test('an earlier run keeps what stood out: the rest was quiet, or is not known',
     { runID: 'r1', verdict: 'Blocked', findings: [{ name: 'B', result: 'Risk' }] },
     { runID: 'r0', verdict: 'Blocked' },
   ];
-  const object = report('one', { checks: [check('A', 'Error'), check('B', 'Passed'), check('C', 'Passed')], history });
+  const object = report('one', {
+    checks: [check('A', 'Error'), check('B', 'Passed'), check('C', 'Passed')],
+    history,
+  });
   const compared = (word: string) => {
     const other = otherOf(word, object, [object]);
     assert.ok(other !== undefined);

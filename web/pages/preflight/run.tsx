@@ -1,8 +1,5 @@
-import {
-  FormSelect,
-  FormSelectOption,
-} from '@patternfly/react-core/dist/dynamic/components/FormSelect';
 import { FormGroup } from '@patternfly/react-core/dist/dynamic/components/Form';
+import { FormSelect, FormSelectOption } from '@patternfly/react-core/dist/dynamic/components/FormSelect';
 import { useState } from 'react';
 import { newestFirst } from '../../../src/gates/version.ts';
 import { bundlesOf } from '../../../src/release/known.ts';
@@ -42,11 +39,7 @@ export function RunDialog({
         <p>{said.nothing}</p>
       ) : (
         <FormGroup label={said.release} fieldId="preflight-release">
-          <FormSelect
-            id="preflight-release"
-            value={version}
-            onChange={(_, value) => setVersion(value)}
-          >
+          <FormSelect id="preflight-release" value={version} onChange={(_, value) => setVersion(value)}>
             {versions.map((each) => (
               <FormSelectOption key={each} value={each} label={each} />
             ))}
