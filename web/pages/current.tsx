@@ -6,6 +6,7 @@ import { Loading, Nothing } from '../parts/known.tsx';
 import { words } from '../words/english.ts';
 import { Overview } from './overview/overview.tsx';
 
+const Nodes = lazy(async () => ({ default: (await import('./nodes/nodes.tsx')).Nodes }));
 const Preflight = lazy(async () => ({ default: (await import('./preflight/preflight.tsx')).Preflight }));
 const Releases = lazy(async () => ({ default: (await import('./releases/releases.tsx')).Releases }));
 const Update = lazy(async () => ({ default: (await import('./update/update.tsx')).Update }));
@@ -26,6 +27,12 @@ export function Current() {
       return (
         <Suspense fallback={<Loading />}>
           <Update target={route.target} />
+        </Suspense>
+      );
+    case 'nodes':
+      return (
+        <Suspense fallback={<Loading />}>
+          <Nodes name={route.name} view={route.view} filter={route.filter} />
         </Suspense>
       );
     case 'preflight':

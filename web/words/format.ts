@@ -38,3 +38,24 @@ export function formatExact(at: number): string {
   const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' }).format(date);
   return `${local} (${date.toISOString().slice(0, 19)}Z)`;
 }
+
+/** A day of a week by a zone's clock: `Mon 30 Nov`. */
+export function formatDay(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+  }).format(at);
+}
+
+/** A moment of a week by a zone's clock: `Mon 22:30`. */
+export function formatMoment(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).format(at);
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Node } from '../../../src/api/core.ts';
+import type { FleetLockGroup, NodeUpdate } from '../../../src/api/resources.ts';
+import { countStates, filterNodes, nodeRows } from './rows.ts';
+
+const now = Date.parse('2026-11-30T00:00:00Z');
+const update = (name: string, status: NodeUpdate['status'], spec: NodeUpdate['spec'] = {}): NodeUpdate => ({
+  apiVersion: 'sluice.dev/v1',
+  kind: 'NodeUpdate',
+  metadata: { name },
+  spec,
+  ...(status === undefined ? {} : { status }),
+});
+const node = (name: string): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+});
+const degraded = {
+  type: 'Degraded',
+  status: 'True',
+  reason: 'StageFailed',
+  message: 'the image cannot be pulled',
+  lastTransitionTime: '2026-11-29T00:00:00Z',
+} as const;
+
+test('a node is its Node, the report of its agent and its slot; who needs somebody stands first', () => {
+  const locks: FleetLockGroup[] = [
+    {
+      apiVersion: 'sluice.dev/v1',
+      kind: 'FleetLockGroup',
+      metadata: { name: 'default' },
+      spec: {},
+      status: { holders: [{ id: 'x', node: 'n2', since: '2026-11-29T00:00:00Z', state: 'Granted' }] },
+    },
+  ];
+  const rows = nodeRows(
+    {
+      nodes: [node('n10'), node('n2'), node('n1'), node('n0')],
+      updates: [
+        update(
+          'n10',
+          { state: 'Idle', booted: { version: '1.1.0' } },
+          { window: { notAfter: '2026-11-29T00:00:00Z' } },
+        ),
+        update('n2', { state: 'Finalizing' }, { window: { notAfter: '2026-11-30T01:00:00Z', once: true } }),
+        update('n1', { state: 'Held', conditions: [degraded] }),
+      ],
+      locks,
+    },
+    now,
+  );
+  assert.deepEqual(
+    rows.map(({ name, state }) => [name, state]),
+    [
+      ['n1', 'trouble'],
+      ['n2', 'Finalizing'],
+      ['n10', 'Idle'],
+      ['n0', 'absent'],
+    ],
+  );
+  assert.equal(rows[0]?.message, 'the image cannot be pulled');
+  assert.equal(rows[1]?.slot?.state, 'Granted');
+  assert.equal(rows[1]?.window?.once, true);
+  assert.equal(rows[2]?.window, undefined, 'a window that has ended is none');
+  assert.equal(countStates(rows).get('Idle'), 1);
+});
+
+test('nodes are found by state and by any word that is shown', () => {
+  const hold = {
+    gate: 'users',
+    reason: 'LoggedIn',
+    message: 'anna is logged in',
+    since: '2026-11-29T00:00:00Z',
+  };
+  const rows = nodeRows(
+    {
+      nodes: [],
+      updates: [update('a', { state: 'Held', holds: [hold] }), update('b', { state: 'Idle' })],
+      locks: [],
+    },
+    now,
+  );
+  assert.deepEqual(
+    filterNodes(rows, { text: 'ANNA' }).map(({ name }) => name),
+    ['a'],
+  );
+  assert.deepEqual(
+    filterNodes(rows, { text: '', state: 'Idle' }).map(({ name }) => name),
+    ['b'],
+  );
+});
