@@ -458,7 +458,9 @@ export const words = {
         ? 'No release was looked at yet'
         : against === 0
           ? `${reports === 1 ? 'The report lets' : `All ${reports} reports let`} an update through, or still run`
-          : `${against} of ${reports === 1 ? '1 report stands' : `${reports} reports stand`} against an update`,
+          : reports === 1
+            ? 'The report stands against an update'
+            : `${against} of ${reports} reports ${against === 1 ? 'stands' : 'stand'} against an update`,
     none: 'No release was looked at yet',
     noneNext: 'Attach a disk with a release and run its checks: they change nothing.',
     reports: 'Reports',
