@@ -78,12 +78,12 @@ describe('the preflights', needs('browser'), () => {
     });
     await client.create(client.kinds.Namespace, { metadata: { name: namespace } });
     await write(reportName, '1.1.0', blocked('1.1.0'));
-    const passed = {
+    const passed: UpdatePreflightStatus = {
       ...blocked('1.2.0'),
       verdict: 'Passed',
       message: 'all checks passed',
       history: [],
-    } as const;
+    };
     const checks = (passed.checks ?? []).map((check) => ({ ...check, result: 'Passed' as const }));
     await write('look', '1.2.0', { ...passed, checks });
     served = await startTestConsole(cluster);
