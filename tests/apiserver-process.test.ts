@@ -1,54 +1,9 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
-import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
-import { repository } from './tier.ts';
-
-interface Started {
-  readonly child: ChildProcess;
-  readonly url: string;
-  readonly client: KubeClient;
-  /** Ends it and tells how it went. */
-  end(signal: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-}
-
-const startMs = 30_000;
-
-async function start(t: TestContext, dir: string, ...more: string[]): Promise<Started> {
-  const args = ['apiserver', '--dir', dir, '--listen', '127.0.0.1:0', ...more];
-  const child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'inherit', 'pipe'] });
-  let said = '';
-  const url = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`it did not start: ${said}`)), startMs);
-    timer.unref();
-    child.stderr?.on('data', (chunk: Buffer) => {
-      said += chunk.toString('utf8');
-      const found = /the API answers at (\S+)/.exec(said)?.[1];
-      if (found === undefined || !said.includes('export KUBECONFIG')) return;
-      clearTimeout(timer);
-      resolve(found);
-    });
-    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${said}`)));
-  });
-  const identity = loadKubeconfig(join(dir, 'pki', 'admin.kubeconfig'));
-  const client = createKubeClient({ ...identity, platform: 'standalone' });
-  const end = async (signal: NodeJS.Signals) => {
-    const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-      if (child.exitCode !== null || child.signalCode !== null) {
-        resolve({ code: child.exitCode, signal: child.signalCode });
-      } else child.once('exit', (code, by) => resolve({ code, signal: by }));
-    });
-    child.kill(signal);
-    await client.close();
-    return await gone;
-  };
-  t.after(() => end('SIGKILL'));
-  return { child, url, client, end };
-}
+import { startApiServerProcess } from './apiserver-process.ts';
 
 function directory(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-api-'));
@@ -58,7 +13,7 @@ function directory(t: TestContext): string {
 
 test('an API server that is killed in the middle of writes keeps all that it acknowledged', async (t) => {
   const dir = directory(t);
-  const first = await start(t, dir, '--no-controllers', '--no-crds');
+  const first = await startApiServerProcess(t, dir, '--no-controllers', '--no-crds');
   const { ConfigMap } = first.client.kinds;
   const acknowledged = new Map<string, string | undefined>();
   const writers = Array.from({ length: 8 }, async (_, writer) => {
@@ -78,7 +33,7 @@ test('an API server that is killed in the middle of writes keeps all that it ack
   while (acknowledged.size < 200) await new Promise((resolve) => setTimeout(resolve, 5));
   assert.equal((await first.end('SIGKILL')).signal, 'SIGKILL');
   await Promise.all(writers);
-  const second = await start(t, dir, '--no-controllers', '--no-crds');
+  const second = await startApiServerProcess(t, dir, '--no-controllers', '--no-crds');
   const { items } = await second.client.list(ConfigMap, { namespace: 'default' });
   const found = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
   for (const [name, version] of acknowledged) assert.equal(found.get(name), version, name);
@@ -89,7 +44,7 @@ test('an API server that is killed in the middle of writes keeps all that it ack
 
 test('an API server ends in order on SIGTERM, with its controllers', async (t) => {
   const dir = directory(t);
-  const server = await start(t, dir);
+  const server = await startApiServerProcess(t, dir);
   const { client } = server;
   await client.create(client.kinds.Namespace, { metadata: { name: 'short' } });
   for (let tries = 0; ; tries += 1) {
@@ -115,7 +70,7 @@ test('a database that cannot be read is a clear error', async (t) => {
     'this is no database, but it is long enough to look like one\n'.repeat(100),
   );
   await assert.rejects(
-    start(t, dir),
+    startApiServerProcess(t, dir),
     /it ended with 1: error: the database .*cluster\.db cannot be read: .*\n {2}next: Put a backup in its place/,
   );
 });

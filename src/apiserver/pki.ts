@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { writeDurable, writeJson } from '../durable/file.ts';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import type { KeyPair } from '../trust/authority.ts';
@@ -70,8 +71,20 @@ export async function writeAdminKubeconfig(dir: string, server: string): Promise
   );
   if (ca === undefined || cert === undefined || key === undefined) return undefined;
   const path = join(dir, 'admin.kubeconfig');
-  await writeJson(path, kubeconfigOf(server, ca, { certPem: cert, keyPem: key }), { mode: 0o600 });
+  const kubeconfig = kubeconfigOf(server, ca, { certPem: cert, keyPem: key });
+  // One that says so already is left: a server that comes back on a full disk needs no room then.
+  if (!isDeepStrictEqual(parsed(await readIfThere(path)), kubeconfig)) {
+    await writeJson(path, kubeconfig, { mode: 0o600 });
+  }
   return path;
+}
+
+function parsed(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
 }
 
 /** A kubeconfig (JSON is YAML) with everything inside it. */

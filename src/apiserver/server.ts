@@ -79,11 +79,26 @@ export interface RunningApiServer {
 
 /**
  * Starts the embedded Kubernetes API. Returns when it serves, its namespaces, definitions and bootstrap objects
- * being there. Errors: InputInvalid (the database cannot be read), Conflict (the address is taken).
+ * being there. Errors: InputInvalid (the database cannot be read), Conflict (the address is taken), DiskFull.
  */
 export async function startApiServer(options: ApiServerOptions): Promise<RunningApiServer> {
   const claim = await claimDatabase(options.dataDir);
-  const store = new RevisionStore(join(options.dataDir, 'cluster.db'));
+  let store: RevisionStore | undefined;
+  try {
+    store = new RevisionStore(join(options.dataDir, 'cluster.db'));
+    return await serveStore(options, store, claim);
+  } catch (error) {
+    store?.close();
+    claim.release();
+    throw error;
+  }
+}
+
+async function serveStore(
+  options: ApiServerOptions,
+  store: RevisionStore,
+  claim: Claim,
+): Promise<RunningApiServer> {
   const watches = new WatchHub(store);
   const resources = new Resources();
   const { logger } = options;

@@ -86,18 +86,21 @@ async function run(options: ApiServerCommandOptions): Promise<void> {
     crds: options.crds ? renderCrds('standalone') : [],
     logger,
   });
-  note(`the API answers at ${running.url}`);
-  const kubeconfig = options.pki === undefined ? await writeAdminKubeconfig(pki, running.url) : undefined;
-  if (kubeconfig !== undefined) note(`export KUBECONFIG=${kubeconfig}`);
-  const controllers = options.controllers
-    ? runControllers(running.url, caPem, loopbackToken, logger.child({ component: 'cluster' }), signal)
-    : Promise.resolve();
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  await controllers;
-  await running.close();
+  try {
+    note(`the API answers at ${running.url}`);
+    const kubeconfig = options.pki === undefined ? await writeAdminKubeconfig(pki, running.url) : undefined;
+    if (kubeconfig !== undefined) note(`export KUBECONFIG=${kubeconfig}`);
+    const controllers = options.controllers
+      ? runControllers(running.url, caPem, loopbackToken, logger.child({ component: 'cluster' }), signal)
+      : Promise.resolve();
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await controllers;
+  } finally {
+    await running.close();
+  }
 }
 
 /** The controllers speak to the API as everyone else does, as the server's own identity. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SluiceError } from '../errors/error.ts';
 
 /** That a process alone works in a place. It ends with the process, however that ends. */
 export interface Claim {
@@ -6,8 +7,9 @@ export interface Claim {
 }
 
 const retryMs = 50;
-/** The code of SQLite for what another connection holds (SQLITE_BUSY). */
+/** Codes of SQLite: another connection holds it (SQLITE_BUSY), the disk is full (SQLITE_FULL). */
 const busy = 5;
+const full = 13;
 
 /**
  * Claims a file, which is made where it is missing and stays. The claim is a lock of the kernel, taken by way of
@@ -19,6 +21,8 @@ export async function claimFile(path: string, waitMs = 0): Promise<Claim | undef
   const database = new DatabaseSync(path, { timeout: 0 });
   for (;;) {
     try {
+      // Nothing is ever written here; without a journal a full disk hinders no claim.
+      database.exec('PRAGMA journal_mode = MEMORY');
       database.exec('BEGIN EXCLUSIVE');
       return { release: () => database.close() };
     } catch (error) {
@@ -26,7 +30,8 @@ export async function claimFile(path: string, waitMs = 0): Promise<Claim | undef
       if (!isHeld || Date.now() >= end) {
         database.close();
         if (isHeld) return undefined;
-        throw error;
+        if ((error as { errcode?: number }).errcode !== full) throw error;
+        throw new SluiceError('DiskFull', `no space left to write ${path}`, { cause: error });
       }
     }
     await sleep(retryMs);

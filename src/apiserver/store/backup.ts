@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
+import { faultPoint } from '../../durable/fault.ts';
 import { fsyncDirectory } from '../../durable/file.ts';
 import { messageOf, SluiceError } from '../../errors/error.ts';
 
@@ -39,7 +40,9 @@ export async function backUpDatabase(path: string, out: string): Promise<{ bytes
       await file.chmod(0o600);
       await file.sync();
       const { size } = await file.stat();
+      faultPoint('apiserver-before-backup');
       await rename(partial, out);
+      faultPoint('apiserver-after-backup');
       await fsyncDirectory(dirname(out));
       return { bytes: size };
     } finally {

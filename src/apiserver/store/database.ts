@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { faultPoint } from '../../durable/fault.ts';
 import { messageOf, SluiceError } from '../../errors/error.ts';
 
 /**
@@ -53,11 +54,23 @@ export function prepareDatabase(database: DatabaseSync, path: string): void {
     });
   }
   if (format !== 0) checkPages(database, path);
+  // What is up to date already is opened without a write, so that a full disk still serves what it holds.
+  if (format === storeFormat && pragma('application_id') === applicationId) return;
+  try {
+    layOut(database);
+  } catch (error) {
+    throw unreadable(path, messageOf(error), error);
+  }
+}
+
+function layOut(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE;
     ${schemaSql}
     UPDATE meta SET value = ${storeFormat} WHERE name = 'format';
-    PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${storeFormat};
-    COMMIT`);
+    PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${storeFormat}`);
+  faultPoint('apiserver-before-format');
+  database.exec('COMMIT');
+  faultPoint('apiserver-after-format');
 }
 
 function formatOfMeta(database: DatabaseSync): number {
@@ -80,7 +93,13 @@ function checkPages(database: DatabaseSync, path: string): void {
   if (found !== 'ok') throw unreadable(path, found.replaceAll('\n', ' '));
 }
 
+/** What SQLite says of a full disk (SQLITE_FULL), with the extended codes. */
+export function isDiskFull(error: unknown): boolean {
+  return ((error as { errcode?: number } | undefined)?.errcode ?? 0) % 256 === 13;
+}
+
 function unreadable(path: string, why: string, cause?: unknown): SluiceError {
+  if (isDiskFull(cause)) return new SluiceError('DiskFull', `no space left to write ${path}`, { cause });
   return new SluiceError('InputInvalid', `the database ${path} cannot be read: ${why}`, {
     ...(cause === undefined ? {} : { cause }),
     next: 'Put a backup in its place (sluice apiserver backup makes them), or move it away to start with an empty cluster.',

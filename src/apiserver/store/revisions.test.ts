@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -187,52 +186,6 @@ function listed(now: ReadonlyMap<string, string>): string[] {
     .filter(([key]) => key.startsWith('cm/'))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, value]) => `${key}=${value}`);
-}
-
-test('a process that is killed at any moment loses no write that it had acknowledged', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-store-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const path = join(dir, 'cluster.db');
-  const program = `
-    import { RevisionStore } from ${JSON.stringify(join(import.meta.dirname, 'revisions.ts'))};
-    const store = new RevisionStore(${JSON.stringify(path)});
-    for (let n = store.revision; ; ) {
-      const batch = Array.from({ length: 7 }, () => store.put('cm/' + (n += 1), undefined, () => String(n)));
-      await Promise.all(batch.map((write) => write.committed));
-      process.stdout.write(n + '\\n');
-    }`;
-  let acknowledged = 0;
-  for (const fault of [
-    'apiserver-before-commit:4',
-    'apiserver-after-commit:3',
-    'apiserver-before-commit:1',
-  ]) {
-    acknowledged = Math.max(acknowledged, await runUntilKilled(program, fault));
-    const store = new RevisionStore(path);
-    const keys = store.list(everything, store.revision, -1).length;
-    assert.ok(store.revision >= acknowledged, `${store.revision} of ${acknowledged}`);
-    assert.equal(keys, store.revision);
-    assert.equal(keys % 7, 0, 'a part of a commit is visible');
-    store.close();
-  }
-});
-
-async function runUntilKilled(program: string, fault: string): Promise<number> {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program],
-    {
-      env: { ...process.env, SLUICE_FAULT: fault },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString('utf8');
-  });
-  const signal = await new Promise((resolve) => child.on('close', (_, killed) => resolve(killed)));
-  assert.equal(signal, 'SIGKILL');
-  return Number(output.trim().split('\n').at(-1) ?? 0);
 }
 
 test('a full disk refuses writes, loses nothing, and goes on when there is space', async (t) => {

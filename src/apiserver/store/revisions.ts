@@ -8,6 +8,7 @@ import {
   compactSql,
   countSql,
   databaseBytesMax,
+  isDiskFull,
   listSql,
   openDatabase,
   prepareDatabase,
@@ -241,7 +242,7 @@ export class RevisionStore {
     if (this.#writer.isTransaction) this.#writer.exec('ROLLBACK');
     this.#lastRevision = this.#committedRevision;
     const message = messageOf(cause);
-    if (!/full/i.test(message)) this.#broken = cause instanceof Error ? cause : new Error(message);
+    if (!isDiskFull(cause)) this.#broken = cause instanceof Error ? cause : new Error(message);
     const failure = unavailable(`the write did not reach the disk: ${message}`);
     batch.reject(failure);
     return failure;
@@ -259,14 +260,20 @@ export class RevisionStore {
       this.#compacted = target;
     }
     this.#writer.prepare("UPDATE meta SET value = ? WHERE name = 'revision'").run(this.#committedRevision);
+    faultPoint('apiserver-in-compaction');
     const result = this.#writer.prepare(compactSql).run(this.#compacted, this.#compacted, compactionRowsMax);
+    faultPoint('apiserver-after-compaction');
     return Number(result.changes) === compactionRowsMax;
   }
 
   close(): void {
     this.#commit();
     this.#reader.close();
-    this.#writer.exec('PRAGMA optimize');
+    try {
+      this.#writer.exec('PRAGMA optimize');
+    } catch {
+      // On a full disk; it is of use only, not of need.
+    }
     this.#writer.close();
   }
 }
