@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { SluiceError } from '../errors/error.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
+import { parseDuration } from '../gates/duration.ts';
 import type { KubeClient } from '../kube/client.ts';
 
 /** The options by which every command finds its cluster, as kubectl's. */
@@ -42,15 +43,12 @@ export async function withClient(
   }
 }
 
-const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** `90m`, `2h`, `1h30m`, `1d` as milliseconds. Errors: Usage. */
-export function parseDuration(text: string): number {
-  const parts = [...text.matchAll(/(\d+)([smhd])/g)];
-  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) {
-    throw new SluiceError('Usage', `'${text}' is not a duration`, {
-      next: 'Write it as 90m, 2h, 1h30m or 1d.',
-    });
+export function durationOption(text: string): number {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (!isSluiceError(error, 'InputInvalid')) throw error;
+    throw new SluiceError('Usage', error.message, { next: 'Write it as 90m, 2h, 1h30m or 1d.' });
   }
-  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ''] ?? 0), 0);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import type { Job } from '../api/core.ts';
 import { SluiceError } from '../errors/error.ts';
-import { parseDuration } from '../gates/duration.ts';
+import { durationOption } from './connect.ts';
 import { type Format, note, paint, print, printObject, renderTable } from './output.ts';
 
 export interface TryOptions {
@@ -55,7 +55,7 @@ export async function tryCheck(options: TryOptions, format: Format): Promise<0 |
         ...(options.kernel === undefined ? {} : { kernel: options.kernel }),
         ...(options.osVersion === undefined ? {} : { osVersion: options.osVersion }),
       },
-      timeoutMs: parseDuration(options.timeout),
+      timeoutMs: durationOption(options.timeout),
       runner,
       clock: systemClock,
       logger: silentLogger,

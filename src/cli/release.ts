@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ConnectOptions, connect, parseDuration, withConnection } from './connect.ts';
+import { type ConnectOptions, connect, durationOption, withConnection } from './connect.ts';
 import { formatFlag, formatHelp } from './output.ts';
 
 interface PreloadOptions {
@@ -100,7 +100,7 @@ function run(action: Action) {
     // Commander passes the arguments, then the options, then the command.
     const options = args.at(-2) as ReleaseOptions;
     const release = args.length > 2 ? (args[0] as string | undefined) : undefined;
-    const timeoutMs = options.timeout === undefined ? undefined : parseDuration(options.timeout);
+    const timeoutMs = options.timeout === undefined ? undefined : durationOption(options.timeout);
     const client = await connect(options);
     try {
       const [actions, changes] = await Promise.all([

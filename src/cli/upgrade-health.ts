@@ -1,4 +1,5 @@
 import type { ClusterOperator, ClusterVersion, NodeUpdate } from '../api/resources.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { conditionOf } from './upgrade-view.ts';
 
 /** Something that is wrong while an update runs, or that will be. */
@@ -37,91 +38,60 @@ export function healthFindings(objects: {
   return found.sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
 }
 
+/** The finding of a condition: since when it stands, in whose words. */
+function told(
+  condition: { readonly lastTransitionTime?: string; readonly message?: string },
+  finding: Omit<HealthFinding, 'since' | 'description'>,
+): HealthFinding {
+  const { lastTransitionTime: since, message = '' } = condition;
+  return { ...(since === undefined ? {} : { since }), ...finding, description: message };
+}
+
+const waitsPage = 'docs/update.md#what-it-waits-for';
+
 function ofVersion(version: ClusterVersion): HealthFinding[] {
   const resources = ['clusterversion: version'];
   const found: HealthFinding[] = [];
   const failing = conditionOf(version, 'Failing');
   if (failing?.status === 'True') {
-    found.push({
-      since: failing.lastTransitionTime,
-      level: 'Error',
-      impact: 'Update Stalled',
-      message: `The update does not go on (${failing.reason ?? 'Failing'})`,
-      description: failing.message ?? '',
-      reference: 'docs/update.md#what-it-waits-for',
-      resources,
-    });
+    const message = `The update does not go on (${failing.reason ?? 'Failing'})`;
+    const weight = { level: 'Error', impact: 'Update Stalled' } as const;
+    found.push(told(failing, { ...weight, message, reference: waitsPage, resources }));
   } else if (failing?.status === 'Unknown') {
-    found.push({
-      since: failing.lastTransitionTime,
-      level: 'Unknown',
-      impact: 'Update Speed',
-      message: `The update takes longer than expected (${failing.reason ?? 'unknown'})`,
-      description: failing.message ?? '',
-      reference: 'docs/update.md#what-it-waits-for',
-      resources,
-    });
+    const message = `The update takes longer than expected (${failing.reason ?? 'unknown'})`;
+    const weight = { level: 'Unknown', impact: 'Update Speed' } as const;
+    found.push(told(failing, { ...weight, message, reference: waitsPage, resources }));
   }
   const accepted = conditionOf(version, 'ReleaseAccepted');
   if (accepted?.status === 'False') {
-    found.push({
-      since: accepted.lastTransitionTime,
-      level: 'Warning',
-      impact: 'Update Stalled',
-      message: `Another release that is asked for is refused (${accepted.reason ?? ''})`,
-      description: accepted.message ?? '',
-      reference: 'docs/update.md#refused',
-      resources,
-    });
+    const message = `Another release that is asked for is refused (${accepted.reason ?? ''})`;
+    const weight = { level: 'Warning', impact: 'Update Stalled' } as const;
+    found.push(told(accepted, { ...weight, message, reference: 'docs/update.md#refused', resources }));
   }
   return found;
 }
 
 function ofOperator({ metadata, status }: ClusterOperator): HealthFinding[] {
-  const statusOf = (type: string) => status?.conditions?.find((each) => each.type === type);
-  const available = statusOf('Available');
-  const degraded = statusOf('Degraded');
+  const available = findCondition(status?.conditions, 'Available');
+  const degraded = findCondition(status?.conditions, 'Degraded');
   const resources = [`clusteroperator: ${metadata.name}`];
   const reference = `kubectl describe clusteroperator ${metadata.name}`;
   if (available?.status === 'False') {
-    return [
-      {
-        since: available.lastTransitionTime,
-        level: 'Critical',
-        impact: 'API Availability',
-        message: `Cluster Operator ${metadata.name} is unavailable (${available.reason || 'no reason'})`,
-        description: available.message ?? '',
-        reference,
-        resources,
-      },
-    ];
+    const message = `Cluster Operator ${metadata.name} is unavailable (${available.reason || 'no reason'})`;
+    const weight = { level: 'Critical', impact: 'API Availability' } as const;
+    return [told(available, { ...weight, message, reference, resources })];
   }
   if (degraded?.status !== 'True') return [];
-  return [
-    {
-      since: degraded.lastTransitionTime,
-      level: 'Error',
-      impact: 'Update Stalled',
-      message: `Cluster Operator ${metadata.name} is degraded (${degraded.reason || 'no reason'})`,
-      description: degraded.message ?? '',
-      reference,
-      resources,
-    },
-  ];
+  const message = `Cluster Operator ${metadata.name} is degraded (${degraded.reason || 'no reason'})`;
+  const weight = { level: 'Error', impact: 'Update Stalled' } as const;
+  return [told(degraded, { ...weight, message, reference, resources })];
 }
 
 function ofNode({ metadata, status }: NodeUpdate): HealthFinding[] {
-  const degraded = status?.conditions?.find((each) => each.type === 'Degraded' && each.status === 'True');
-  if (degraded === undefined) return [];
-  return [
-    {
-      since: degraded.lastTransitionTime,
-      level: 'Error',
-      impact: 'Update Stalled',
-      message: `Node ${metadata.name} needs a person (${degraded.reason})`,
-      description: degraded.message,
-      reference: `sluice node why ${metadata.name}`,
-      resources: [`node: ${metadata.name}`],
-    },
-  ];
+  const degraded = findCondition(status?.conditions, 'Degraded');
+  if (degraded?.status !== 'True') return [];
+  const message = `Node ${metadata.name} needs a person (${degraded.reason})`;
+  const weight = { level: 'Error', impact: 'Update Stalled' } as const;
+  const reference = `sluice node why ${metadata.name}`;
+  return [told(degraded, { ...weight, message, reference, resources: [`node: ${metadata.name}`] })];
 }

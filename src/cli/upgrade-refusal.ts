@@ -1,5 +1,6 @@
 import type { ClusterVersion } from '../api/resources.ts';
 import { isIntegrity } from '../gates/finding.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { type RefusedBy, readRefusal } from '../update/refusal.ts';
 import { renderTable } from './output.ts';
 import { wrapRows } from './preflight-report.ts';
@@ -69,7 +70,7 @@ export function standingRefusal({
   status,
 }: ClusterVersion): { to: string; message: string } | undefined {
   const wish = spec.desiredUpdate;
-  const accepted = status?.conditions?.find((condition) => condition.type === 'ReleaseAccepted');
+  const accepted = findCondition(status?.conditions, 'ReleaseAccepted');
   if (wish === undefined || accepted?.status !== 'False') return undefined;
   return { to: wish.version ?? wish.image ?? 'another release', message: accepted.message ?? '' };
 }

@@ -1,6 +1,7 @@
 import type { Node } from '../api/core.ts';
 import { labels } from '../api/names.ts';
 import type { ClusterOperator, ClusterVersion, NodeUpdate } from '../api/resources.ts';
+import { conditionIs, findCondition } from '../kube/conditions.ts';
 import { poolOf } from '../rollout/rules.ts';
 import { humanDuration, renderTable } from './output.ts';
 import { type HealthFinding, healthFindings } from './upgrade-health.ts';
@@ -104,7 +105,7 @@ function poolRow(name: string, nodes: readonly Node[], objects: UpdateObjects, n
 const operatorColumns = ['NAME', 'SINCE', 'REASON', 'MESSAGE'];
 
 function operatorRow(operator: ClusterOperator, now: number): string[] {
-  const progressing = operator.status?.conditions?.find((each) => each.type === 'Progressing');
+  const progressing = findCondition(operator.status?.conditions, 'Progressing');
   const since =
     progressing === undefined ? '?' : humanDuration(now - Date.parse(progressing.lastTransitionTime));
   return [
@@ -156,8 +157,7 @@ function nodeView(node: Node, { updates, version }: UpdateObjects, now: number):
   const update = updates.find((each) => each.metadata.name === name);
   const status = update?.status;
   const wanted = digestOf(update?.spec.osImage);
-  const isReady =
-    node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+  const isReady = conditionIs(node.status?.conditions, 'Ready', 'True');
   const degraded = status?.conditions?.find((each) => each.type === 'Degraded' && each.status === 'True');
   const hold = status?.holds?.[0];
   const runs = wanted === undefined || wanted === digestOf(status?.booted?.image);
@@ -282,7 +282,7 @@ function isUpdated({ status }: ClusterOperator, target: string): boolean {
 }
 
 function isTrue({ status }: ClusterOperator, type: string): boolean {
-  return status?.conditions?.find((each) => each.type === type)?.status === 'True';
+  return findCondition(status?.conditions, type)?.status === 'True';
 }
 
 function isControlPlane(node: Node): boolean {

@@ -1,10 +1,11 @@
 import type { ClusterVersion } from '../api/resources.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { humanDuration } from './output.ts';
 import { refusalLines, standingRefusal } from './upgrade-refusal.ts';
 
 /** Condition of ClusterVersion by its type. */
 export function conditionOf(version: ClusterVersion, type: string) {
-  return version.status?.conditions?.find((condition) => condition.type === type);
+  return findCondition(version.status?.conditions, type);
 }
 
 /**

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type ConnectOptions, connect, parseDuration, withConnection } from './connect.ts';
+import { type ConnectOptions, connect, durationOption, withConnection } from './connect.ts';
 import {
   formatFlag,
   formatHelp,
@@ -81,7 +81,7 @@ export function endOf(until: string, now: number): number {
     if (at <= now) throw new SluiceError('Usage', `${until} is in the past`);
     return at;
   }
-  return now + parseDuration(until);
+  return now + durationOption(until);
 }
 
 /** Where a window is opened: the marker file of this host, or the nodes of a cluster; and what decided it. */

@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import type { AnyObject, Node, Secret } from '../api/core.ts';
 import { labels, names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
-import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { conditionIs } from '../kube/conditions.ts';
 import type { ClusterFacts, WebhookFact } from './cluster-facts.ts';
-import { type Known, known, unknown } from './facts.ts';
+import { bothKnown, type Known, known, mapKnown, readFact } from './facts.ts';
 import {
   backupFact,
   budgetFact,
@@ -49,21 +49,21 @@ export async function gatherCluster(client: KubeClient, now: number): Promise<Cl
     reader.some('operators.coreos.com/v1alpha1', 'ClusterServiceVersion', olmFact),
   ]);
   return {
-    disruptionBudgets: map(budgets, (items) => items.map(budgetFact)),
-    storage: both(nodes, updates, storageFacts),
+    disruptionBudgets: mapKnown(budgets, (items) => items.map(budgetFact)),
+    storage: bothKnown(nodes, updates, storageFacts),
     deprecatedUse: flat(deprecatedUse),
-    definitions: map(definitions, (items) =>
+    definitions: mapKnown(definitions, (items) =>
       items.map(({ metadata, status }) => ({ name: metadata.name, stored: status?.storedVersions ?? [] })),
     ),
     certificates: flat(
-      map(secrets, (items) =>
+      mapKnown(secrets, (items) =>
         items.length === 0 ? undefined : items.map((each) => certificateFact(client, each)),
       ),
     ),
-    clocks: flat(both(leases, nodes, (items, all) => clockFacts(items, all, now))),
+    clocks: flat(bothKnown(leases, nodes, (items, all) => clockFacts(items, all, now))),
     pools,
     signingRequests,
-    webhooks: flat(map(webhooks, (items) => (items.length === 0 ? undefined : items))),
+    webhooks: flat(mapKnown(webhooks, (items) => (items.length === 0 ? undefined : items))),
     etcdTroubles: etcd === undefined || !etcd.known ? etcd : known(etcd.value.flatMap(troublesOf)),
     etcdBackup: flat(backup),
     olm,
@@ -82,25 +82,18 @@ interface Reader {
 }
 
 function createReader(client: KubeClient): Reader {
-  const attempt = async <T>(what: string, read: () => Promise<T>): Promise<Known<T>> => {
-    try {
-      return known(await read());
-    } catch (error) {
-      return unknown(`${what} cannot be read: ${messageOf(error)}`);
-    }
-  };
   const list = async (apiVersion: string, kind: string) => {
     const found = await client.resolveKind(apiVersion, kind);
     return found === undefined ? undefined : ((await client.list(found)).items as AnyObject[]);
   };
   return {
-    known: attempt,
+    known: readFact,
     list,
     async some(apiVersion, kind, change) {
-      const items = await attempt(`${kind}s`, () => list(apiVersion, kind));
+      const items = await readFact(`${kind}s`, () => list(apiVersion, kind));
       return items.known && items.value === undefined
         ? undefined
-        : map(items, (all) => (all ?? []).map(change));
+        : mapKnown(items, (all) => (all ?? []).map(change));
     },
   };
 }
@@ -138,8 +131,7 @@ function storageFacts(nodes: readonly Node[], updates: readonly NodeUpdate[]) {
       const full = byName.get(metadata.name)?.status?.copies?.find((copy) => copy.reason === 'DiskFull');
       return {
         node: metadata.name,
-        diskPressure:
-          status?.conditions?.some((each) => each.type === 'DiskPressure' && each.status === 'True') === true,
+        diskPressure: conditionIs(status?.conditions, 'DiskPressure', 'True'),
         ...(full === undefined ? {} : { full: full.message ?? full.reason ?? '' }),
       };
     });
@@ -213,19 +205,8 @@ async function whyDead(
     .map(([key, value]) => `${key}=${value}`)
     .join(',');
   const pods = await client.list(client.kinds.Pod, { namespace, labelSelector });
-  const isReady = pods.items.some(({ status }) =>
-    status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
-  );
+  const isReady = pods.items.some(({ status }) => conditionIs(status?.conditions, 'Ready', 'True'));
   return isReady ? undefined : 'none of its Pods is ready';
-}
-
-function map<A, B>(fact: Known<A>, change: (value: A) => B): Known<B> {
-  return fact.known ? known(change(fact.value)) : fact;
-}
-
-function both<A, B, C>(a: Known<A>, b: Known<B>, change: (a: A, b: B) => C): Known<C> {
-  if (!a.known) return a;
-  return b.known ? known(change(a.value, b.value)) : b;
 }
 
 /** Known to be nothing is nothing to look at. */

@@ -1,18 +1,18 @@
 import type { Node } from '../api/core.ts';
 import { labels, names } from '../api/names.ts';
 import type { ClusterVersion, InternalReleaseImage, NodeUpdate, UpdatePreflight } from '../api/resources.ts';
-import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { conditionIs, findCondition } from '../kube/conditions.ts';
 import { parseDuration } from './duration.ts';
 import {
+  bothKnown,
   type ContentFact,
   type GateFacts,
-  type Known,
-  known,
+  mapKnown,
   type NodeFact,
   type OperatorFact,
   type PreflightFact,
-  unknown,
+  readFact,
 } from './facts.ts';
 import { gatherCluster } from './gather-cluster.ts';
 
@@ -36,12 +36,12 @@ export async function gatherFacts(
     (await client.tryGet(kinds.ConfigMap, name, namespace))?.data ?? {};
   const [cluster, operators, nodes, updates, image, gates, acks] = await Promise.all([
     gatherCluster(client, given.now),
-    attempt('ClusterOperators', async () => (await client.list(kinds.ClusterOperator)).items),
-    attempt('Nodes', async () => (await client.list(kinds.Node)).items),
-    attempt('NodeUpdates', async () => (await client.list(kinds.NodeUpdate)).items),
-    attempt('InternalReleaseImage', () => client.tryGet(kinds.InternalReleaseImage, internalReleaseImage)),
-    attempt('the admin gates', () => configMap(adminGates, configManagedNamespace)),
-    attempt('the admin acks', () => configMap(adminAcks, configNamespace)),
+    readFact('ClusterOperators', async () => (await client.list(kinds.ClusterOperator)).items),
+    readFact('Nodes', async () => (await client.list(kinds.Node)).items),
+    readFact('NodeUpdates', async () => (await client.list(kinds.NodeUpdate)).items),
+    readFact('InternalReleaseImage', () => client.tryGet(kinds.InternalReleaseImage, internalReleaseImage)),
+    readFact('the admin gates', () => configMap(adminGates, configManagedNamespace)),
+    readFact('the admin acks', () => configMap(adminAcks, configNamespace)),
   ]);
   return {
     ...given,
@@ -124,8 +124,7 @@ function nodeFacts(nodes: readonly Node[], updates: readonly NodeUpdate[]): Node
     return {
       name: node.metadata.name,
       controlPlane: node.metadata.labels?.[labels.controlPlane] !== undefined,
-      ready:
-        node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true,
+      ready: conditionIs(node.status?.conditions, 'Ready', 'True'),
       kubeletVersion: node.status?.nodeInfo?.kubeletVersion ?? '',
       ...(store === undefined ? {} : { bundles: store.map((each) => each.bundleDigest) }),
     };
@@ -140,7 +139,7 @@ function contentFact(
   if (!target.verified) return { asked: false, mountedOn: [] };
   const { name, digest } = target.bundle;
   const release = image?.status?.releases.find((each) => each.name === name);
-  const available = release?.conditions?.find((each) => each.type === 'Available');
+  const available = findCondition(release?.conditions, 'Available');
   return {
     asked: image?.spec.releases.some((each) => each.name === name) === true,
     ...(available === undefined
@@ -153,21 +152,4 @@ function contentFact(
       .map((update) => update.metadata.name)
       .sort(),
   };
-}
-
-async function attempt<T>(what: string, read: () => Promise<T>): Promise<Known<T>> {
-  try {
-    return known(await read());
-  } catch (error) {
-    return unknown(`${what} cannot be read: ${messageOf(error)}`);
-  }
-}
-
-function mapKnown<A, B>(fact: Known<A>, change: (value: A) => B): Known<B> {
-  return fact.known ? known(change(fact.value)) : fact;
-}
-
-function bothKnown<A, B, C>(a: Known<A>, b: Known<B>, change: (a: A, b: B) => C): Known<C> {
-  if (!a.known) return a;
-  return b.known ? known(change(a.value, b.value)) : b;
 }

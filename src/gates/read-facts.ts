@@ -1,4 +1,5 @@
 import type { AnyObject, Node, PodDisruptionBudget } from '../api/core.ts';
+import { conditionIs } from '../kube/conditions.ts';
 import type {
   BackupFact,
   BudgetFact,
@@ -168,8 +169,7 @@ export function clockFacts(
     const renewed = Date.parse(renewals.get(metadata.name) ?? '');
     if (Number.isNaN(renewed)) return { node: metadata.name, aheadMs: undefined };
     const aheadMs = renewed - now;
-    const ready =
-      status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+    const ready = conditionIs(status?.conditions, 'Ready', 'True');
     // A heartbeat is always a little old; only that of a node which is well tells of its clock.
     if (aheadMs < -heartbeatMs) return { node: metadata.name, aheadMs: ready ? aheadMs : undefined };
     return { node: metadata.name, aheadMs: Math.max(0, aheadMs) };

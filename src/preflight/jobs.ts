@@ -5,6 +5,7 @@ import { messageOf } from '../errors/error.ts';
 import { type CheckObservation, exitBlocked, exitRan, type JobView } from '../gates/check.ts';
 import type { ContainerView, PodView } from '../gates/pod.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { ApiError } from '../kube/error.ts';
 import { createOnce } from '../kube/once.ts';
 import type { Grants } from './grant.ts';
@@ -165,7 +166,7 @@ function jobView(job: Job): JobView {
 
 function podView(pod: Pod): PodView {
   const { status } = pod;
-  const scheduled = status?.conditions?.find((condition) => condition.type === 'PodScheduled');
+  const scheduled = findCondition(status?.conditions, 'PodScheduled');
   const createdAt = timeOf(pod.metadata.creationTimestamp);
   const isPlaced = pod.spec.nodeName !== undefined && pod.spec.nodeName !== '';
   const placedAt =

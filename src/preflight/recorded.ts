@@ -4,6 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import type { AnyObject } from '../api/core.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { conditionIs } from '../kube/conditions.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { waitFor } from '../kube/wait.ts';
 
@@ -165,9 +166,7 @@ async function ensureAccount(client: KubeClient, pod: AnyObject, namespace: stri
 async function established(client: KubeClient, name: string): Promise<void> {
   const isEstablished = (
     object: { status?: { conditions?: { type: string; status: string }[] } } | undefined,
-  ) =>
-    object?.status?.conditions?.some((each) => each.type === 'Established' && each.status === 'True') ===
-    true;
+  ) => conditionIs(object?.status?.conditions, 'Established', 'True');
   await waitFor(client, client.kinds.CustomResourceDefinition, name, isEstablished, { timeoutMs: 20_000 });
 }
 

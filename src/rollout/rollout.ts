@@ -3,6 +3,7 @@ import type { KindRef } from '../api/kinds.ts';
 import { labels, names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { conditionIs } from '../kube/conditions.ts';
 import { isNotFound } from '../kube/error.ts';
 import { planRollout, type RolloutNode, type RolloutPlan } from './plan.ts';
 import { parseRules, poolOf, rulesConfigMap } from './rules.ts';
@@ -75,7 +76,7 @@ function rolloutNode(node: Node, update: NodeUpdate | undefined): RolloutNode {
     name: node.metadata.name,
     controlPlane: node.metadata.labels?.[labels.controlPlane] !== undefined,
     pool: poolOf(node.metadata.labels ?? {}),
-    ready: node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true,
+    ready: conditionIs(node.status?.conditions, 'Ready', 'True'),
     usesLock: status?.strategies?.includes('fleet_lock') === true,
     wantedImage: update?.spec.osImage,
     bootedImage: status?.booted?.image,

@@ -8,6 +8,7 @@ import { isSluiceError, messageOf } from '../errors/error.ts';
 import { digestPart } from '../gates/gather.ts';
 import { type BundleClaim, createReleases, type Release } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { type ControllerWatch, runController, watchOf } from '../kube/controller.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { createEventRecorder } from '../kube/events.ts';
@@ -210,7 +211,7 @@ function createUpdater(options: UpdateOptions): Updater {
       return { ...kept, waiting: memory.keptWaiting, completed: true };
     }
     if (memory.notes.digest !== digest) {
-      const told = clusterVersion.status?.conditions?.find((each) => each.type === 'Progressing')?.message;
+      const told = findCondition(clusterVersion.status?.conditions, 'Progressing')?.message;
       memory.notes = freshNotes(digest, told);
     }
     const progress = await advanceUpdate(context, clusterVersion, release, memory.notes);

@@ -3,6 +3,7 @@ import type { ClusterVersion } from '../api/resources.ts';
 import { openAcks } from '../gates/acknowledge.ts';
 import { tryVersion } from '../gates/version.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { findCondition } from '../kube/conditions.ts';
 import type { PassWait } from './wait.ts';
 
 /** One thing that stands against going to another minor version. */
@@ -26,7 +27,7 @@ export async function readObstacles(
     configMap(adminAcks, configNamespace),
   ]);
   const found = operators.items.flatMap(({ metadata, status }): Obstacle[] => {
-    const upgradeable = status?.conditions?.find((each) => each.type === 'Upgradeable');
+    const upgradeable = findCondition(status?.conditions, 'Upgradeable');
     if (upgradeable?.status !== 'False') return [];
     const { reason = 'no reason', message = '' } = upgradeable;
     const words = `Cluster operator ${metadata.name} should not be updated between minor versions: ${reason}: ${message}`;

@@ -1,5 +1,6 @@
 import type { AnyObject, CustomResourceDefinition, Deployment, Job, KubeObject } from '../api/core.ts';
 import type { ClusterOperator } from '../api/resources.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { degradedToleratedMs, type TaskWait } from './wait.ts';
 
 /** Whether an applied object has come to where the walk may go on from it. */
@@ -39,7 +40,7 @@ export function sinceOf(text: string | undefined): { since?: number } {
 }
 
 function definitionReady({ metadata, status }: CustomResourceDefinition): Readiness {
-  const established = status?.conditions?.find((each) => each.type === 'Established');
+  const established = findCondition(status?.conditions, 'Established');
   if (established?.status === 'True') return ready;
   const message = `CustomResourceDefinition ${metadata.name} is not established`;
   return { ready: false, message, ...sinceOf(established?.lastTransitionTime ?? metadata.creationTimestamp) };
@@ -55,7 +56,7 @@ function deploymentReady({ metadata, spec, status }: Deployment): Readiness {
   const leftover = (status?.replicas ?? 0) - (status?.updatedReplicas ?? 0);
   if (seen && updated >= replicas && available >= replicas && leftover <= 0) return ready;
   const message = `${name} (${updated} of ${replicas} updated, ${available} available)`;
-  const conditionOf = (type: string) => status?.conditions?.find((each) => each.type === type);
+  const conditionOf = (type: string) => findCondition(status?.conditions, type);
   const progressing = conditionOf('Progressing');
   if (seen && progressing?.status === 'False') {
     return {
@@ -121,7 +122,7 @@ function operatorReady(live: ClusterOperator, manifest: ClusterOperator): Readin
   const missing = (manifest.status?.versions ?? []).filter(
     (each) => reported.get(each.name) !== each.version,
   );
-  const statusOf = (type: string) => live.status?.conditions?.find((each) => each.type === type);
+  const statusOf = (type: string) => findCondition(live.status?.conditions, type);
   const available = statusOf('Available');
   const degraded = statusOf('Degraded');
   const wait = (message: string, more: Partial<TaskWait> = {}): Readiness => ({

@@ -1,5 +1,6 @@
 import type { ClusterVersion, ClusterVersionStatus } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { findCondition } from '../kube/conditions.ts';
 import type { EventRecorder } from '../kube/events.ts';
 
 /** Tells once, as an event, what has changed for a person: a refusal, the end of an update. */
@@ -11,7 +12,7 @@ export function tellChanges(
 ): void {
   const { ClusterVersion: kind } = client.kinds;
   const conditionOf = (of: ClusterVersionStatus | undefined) =>
-    of?.conditions?.find((condition) => condition.type === 'ReleaseAccepted');
+    findCondition(of?.conditions, 'ReleaseAccepted');
   const now = conditionOf(status);
   if (now?.status === 'False' && now.message !== conditionOf(before.status)?.message) {
     events.record({
