@@ -9,7 +9,7 @@ const attachedMax = 64;
 
 /**
  * Signatures, attestations and referrers of these manifests (an index and each of its children), and what refers to
- * those in turn. Only "not there" counts as none: a registry that cannot answer ends the build (case S2).
+ * those in turn. Only "not there" counts as none: a registry that cannot answer ends the build.
  *
  * Errors: InputTooLarge, and those of the source.
  */
@@ -22,7 +22,7 @@ export async function findAttached(
   const asked = new Set<Digest>(subjects);
   for (const subject of asked) {
     for (const attachment of await attachedTo(content, repository, subject)) {
-      // A fallback list that names its own subject is a known fault of tools (case S6).
+      // A fallback list that names its own subject is a known fault of tools.
       if (subjects.includes(attachment.digest) || found.get(attachment.digest)?.tag !== undefined) continue;
       found.set(attachment.digest, attachment);
       if (attachment.tag === undefined) asked.add(attachment.digest);

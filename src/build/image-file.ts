@@ -25,7 +25,7 @@ export async function writeImage(format: ImageFormat, directory: string, image: 
   }
 }
 
-/** Rock Ridge keeps the long names, level 3 files beyond 4 GiB, -D the depth of the tree (case I4). */
+/** Rock Ridge keeps the long names, level 3 files beyond 4 GiB, -D the depth of the tree. */
 async function writeIso(directory: string, image: string): Promise<void> {
   const layout = ['-iso-level', '3', '-R', '-D', '-V', volumeLabel];
   await runTool('xorriso', ['-as', 'mkisofs', '-quiet', ...layout, '-o', image, directory], image, 'xorriso');

@@ -2,7 +2,7 @@ import { errorTable, isSluiceError, SluiceError } from '../errors/error.ts';
 
 /**
  * Runs `act` on each item, at most `width` at a time, and waits for all that were begun. Results in the order of the
- * items. An error that speaks of one item lets the others go on, and all such errors are told together (case C14);
+ * items. An error that speaks of one item lets the others go on, and all such errors are told together;
  * after any other nothing new is begun.
  */
 export async function inParallel<T, R>(

@@ -7,7 +7,7 @@ import { readManifest } from '../oci/read.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { findAttached } from './attached.ts';
 
-/** Layers that tools leave out of registries: their bytes lie at an address of somebody else (case M14). */
+/** Layers that tools leave out of registries: their bytes lie at an address of somebody else. */
 const foreignTypes = /(?:\.foreign\.|\.nondistributable\.)/;
 
 /** Everything that an image needs, as its source has it; the repositories of `items` are where it will stand. */

@@ -23,7 +23,7 @@ export interface ReleaseSignatureOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A store that does not answer must not hold up one that does (case S12). */
+/** A store that does not answer must not hold up one that does. */
 const storeTimeoutMs = 30_000;
 
 /**

@@ -111,7 +111,7 @@ async function transferBlob(store: Store, blob: PlannedBlob, count: (bytes: numb
 
 async function pour(blob: PlannedBlob, writer: BlobWriter, count: (bytes: number) => void): Promise<void> {
   const { content, from, item } = blob;
-  // A blob that came whole before is only compared (case C10).
+  // A blob that came whole before is only compared.
   if (writer.offset < item.size) {
     const reader = await content.blob(from, item.digest, { offset: writer.offset });
     if (reader === undefined) {
@@ -129,7 +129,7 @@ async function pour(blob: PlannedBlob, writer: BlobWriter, count: (bytes: number
   await writer.commit();
 }
 
-/** A source that tells of another size is not asked for the bytes at all (case M10). */
+/** A source that tells of another size is not asked for the bytes at all. */
 async function requireSize(reader: BlobReader, item: ClosureItem, label: string): Promise<void> {
   if (reader.size === item.size) return;
   await reader.close?.();

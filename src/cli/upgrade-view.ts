@@ -43,7 +43,7 @@ export function versionLines(version: ClusterVersion, now: number, columns?: num
   return lines;
 }
 
-/** Conditions that are told whenever they are not as they should be: Unknown too (P-128). */
+/** Conditions that are told whenever they are not as they should be: Unknown too. */
 const troubles = [
   ['Failing', 'False'],
   ['ReleaseAccepted', 'True'],

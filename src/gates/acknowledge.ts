@@ -12,7 +12,7 @@ export interface OpenAck {
 
 /**
  * Admin gates that hold the current version: keys `ack-<major>.<minor>-<words>` of its own minor version that have no
- * answer `true`, and keys that cannot be judged (facts §5.10).
+ * answer `true`, and keys that cannot be judged.
  */
 export function openAcks(
   current: Pick<Version, 'major' | 'minor'>,

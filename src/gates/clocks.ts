@@ -2,7 +2,7 @@ import type { GateFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { findingOf, listed } from './outcome.ts';
 
-/** Milliseconds by which clocks may differ; certificates, leases and windows are judged by them (P-122). */
+/** Milliseconds by which clocks may differ; certificates, leases and windows are judged by them. */
 const toleranceMs = 10_000;
 
 /** Whether the nodes agree with the control plane what time it is, as their heartbeats tell. */

@@ -34,7 +34,7 @@ function path({ source }: GateFacts, target: VerifiedTarget): Finding[] {
   ];
 }
 
-/** Back only to the entry before, inside the minor, whatever state it was left in (P-60). */
+/** Back only to the entry before, inside the minor, whatever state it was left in. */
 function rollback(
   { source, history }: GateFacts,
   target: VerifiedTarget,
@@ -62,7 +62,7 @@ function rollback(
   );
 }
 
-/** While an update is on its way, a patch of the same minor may take its place; a further minor may not (P-56). */
+/** While an update is on its way, a patch of the same minor may take its place; a further minor may not. */
 function secondHop({ history, source }: GateFacts, from: Version, to: Version): Finding[] {
   const [latest] = history;
   if (latest === undefined || latest.state === 'Completed' || sameMinor(from, to)) return [];

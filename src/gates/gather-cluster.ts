@@ -21,7 +21,7 @@ import {
 /** On a CronJob: it backs up etcd, and its last success is the age of the backup. */
 export const backupLabel = 'sluice.dev/etcd-backup';
 
-/** Reads what may be wrong in a cluster, each fact for itself: what cannot be read is unknown (P-34). */
+/** Reads what may be wrong in a cluster, each fact for itself: what cannot be read is unknown. */
 export async function gatherCluster(client: KubeClient, now: number): Promise<ClusterFacts> {
   const { kinds } = client;
   const reader = createReader(client);

@@ -21,7 +21,7 @@ export type GivenFacts = Pick<GateFacts, 'purpose' | 'now' | 'target' | 'preflig
 
 /**
  * Reads what the gates look at. Each fact stands alone: what cannot be read is unknown, with the words of the API,
- * and the rest is read all the same (P-34).
+ * and the rest is read all the same.
  */
 export async function gatherFacts(
   client: KubeClient,
@@ -69,7 +69,7 @@ export async function gatherFacts(
 
 /**
  * The release that the cluster runs or is brought to, by version and payload digest. Where the version is not known,
- * since only an image was asked for, the newest one that was completed counts, never the one on its way (P-54).
+ * since only an image was asked for, the newest one that was completed counts, never the one on its way.
  */
 export function sourceOf(clusterVersion: ClusterVersion): { version: string; digest: string } {
   const { desired, history = [] } = clusterVersion.status ?? {};

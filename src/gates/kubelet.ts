@@ -6,7 +6,7 @@ const kubeletLag = 3;
 /** The same for kubelets older than 1.25. */
 const kubeletLagOld = 2;
 
-/** Whether every kubelet can talk to the API servers that the release brings (P-86; signed arithmetic, P-88). */
+/** Whether every kubelet can talk to the API servers that the release brings, in signed arithmetic. */
 export function kubeletGate({ target, nodes }: GateFacts): Finding[] {
   if (!target.verified) return [];
   if (!nodes.known) return [result('Error', nodes.why)];

@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 import { findingOf, listed } from './outcome.ts';
 import { tryVersion, type Version } from './version.ts';
 
-/** Whether every operator installed by OLM allows the release. What it says in a way that cannot be read forbids (P-96). */
+/** Whether every operator installed by OLM allows the release. What it says in a way that cannot be read forbids. */
 export function olmGate({ cluster, target }: GateFacts): Finding[] {
   if (!target.verified) return [];
   const gate = { name: 'OperatorsAllowVersion', gate: 'olm', severity: 'blocking' } as const;

@@ -4,7 +4,7 @@ import { sameMinor, tryVersion } from './version.ts';
 
 /**
  * Whether the running operators agree to a minor update. `Upgradeable=False` blocks minor and major moves and is
- * told for patches; absent, True and Unknown allow (facts §5.5). Overrides follow the same rule (P-84).
+ * told for patches; absent, True and Unknown allow. Overrides follow the same rule.
  */
 export function operatorsGate(facts: GateFacts): Finding[] {
   const { operators, target, source, overrides } = facts;

@@ -28,13 +28,13 @@ export interface PodTrouble {
   readonly message: string;
 }
 
-/** Milliseconds in which a pull may fail and be tried again before it counts (P-16). */
+/** Milliseconds in which a pull may fail and be tried again before it counts. */
 const pullGraceMs = 60_000;
 /** Milliseconds that a pod may wait for a node. */
 const scheduleGraceMs = 60_000;
 
 const pullReasons = ['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable'];
-/** Waiting reasons that no retry mends (P-12). */
+/** Waiting reasons that no retry mends. */
 const fatalReasons = [
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -93,7 +93,7 @@ function containerTrouble(container: ContainerView, pod: PodView, now: number): 
   };
 }
 
-/** Ended by a signal: the check said nothing about the cluster (P-26). */
+/** Ended by a signal: the check said nothing about the cluster. */
 function killed(container: ContainerView): PodTrouble | undefined {
   const ended = container.terminated;
   if (ended === undefined) return undefined;

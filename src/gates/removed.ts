@@ -2,7 +2,7 @@ import type { GateFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { findingOf, listed } from './outcome.ts';
 
-/** Whether somebody uses APIs that the release's Kubernetes serves no more (like with like: P-124). */
+/** Whether somebody uses APIs that the release's Kubernetes serves no more, like compared with like. */
 export function removedGate({ cluster, target }: GateFacts): Finding[] {
   if (!target.verified) return [];
   return [...builtin(cluster, target.kubernetesVersion), ...definitions(cluster, target.definitions)];

@@ -29,7 +29,7 @@ export type UpdateRequest =
       /** Where given, the version inside the payload must be this one. */
       readonly version?: string;
       readonly force: boolean;
-      /** Only the preflight is asked for: no update may start (facts §1, item 6). */
+      /** Only the preflight is asked for: no update may start. */
       readonly lookOnly: boolean;
     };
 

@@ -41,7 +41,7 @@ const header = /^SLUICE-RESULT v1 (\d{1,9}) ([0-9a-f]{64})$/;
 /**
  * Finds the framed result in what a check wrote: a line `SLUICE-RESULT v1 <bytes> <sha256 hex>`, then that many
  * bytes of JSON and a newline. Lines around it are the check's own talk. Length and hash prove that nothing was
- * cut off or rotated away (P-116); a second frame is refused, since it is not known which one is meant.
+ * cut off or rotated away; a second frame is refused, since it is not known which one is meant.
  *
  * Errors: InputInvalid, InputTooLarge.
  */
@@ -151,7 +151,7 @@ function readRisk(value: unknown, index: number): CheckRisk {
 }
 
 /**
- * Foreign words as a status may hold them: well-formed Unicode (P-118), no control characters but line breaks, of
+ * Foreign words as a status may hold them: well-formed Unicode, no control characters but line breaks, of
  * bounded length.
  */
 export function cleanText(value: unknown, charsMax: number = messageCharsMax): string {

@@ -46,7 +46,7 @@ const digestKey = 'io.openshift.upgrades.graph.release.manifestref';
 
 /**
  * The graph of the releases at hand. An edge is what the target says of itself in its signed bundle; one that comes
- * from a version nobody has is no edge (P-92), though a cluster that runs that version may still be updated: it is a
+ * from a version nobody has is no edge, though a cluster that runs that version may still be updated: it is a
  * node then, without a payload it could be installed from.
  *
  * @param current version that a client says it runs: it is a node even where no bundle of it is at hand, so that the

@@ -29,7 +29,7 @@ export interface ReleaseChecks {
 
 /**
  * The checks of a release: its Job manifests annotated as such. They are told apart by their own annotation, not by
- * the inclusion rules of the update, since a controller that does not know them must leave them out (facts §5.7).
+ * the inclusion rules of the update, since a controller that does not know them must leave them out.
  */
 export function releaseChecks(payload: Payload, document?: BundleDocument): ReleaseChecks {
   const checks: ReleaseCheck[] = [];

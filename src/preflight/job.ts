@@ -53,14 +53,14 @@ const projectedKinds = ['configMap', 'downwardAPI', 'serviceAccountToken', 'clus
 const valueSources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef'];
 const environmentSources = ['configMapRef'];
 
-/** A check must be able to run where the update will: on cordoned nodes and on the control plane too (P-06). */
+/** A check must be able to run where the update will: on cordoned nodes and on the control plane too. */
 const tolerations: Toleration[] = [
   { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' },
   { key: 'node-role.kubernetes.io/master', operator: 'Exists' },
   { key: 'node.kubernetes.io/unschedulable', operator: 'Exists' },
 ];
 
-/** The name of a check's Job in a run: the same each time it is asked, so that a run never has two (P-40). */
+/** The name of a check's Job in a run: the same each time it is asked, so that a run never has two. */
 export function jobName(check: string, runID: string): string {
   const room = jobNameCharsMax - runID.length - 1;
   return `${check.slice(0, room).replace(/[-.]+$/, '')}-${runID}`;
@@ -136,7 +136,7 @@ function renderPod(pod: PodSpec, container: Container, check: string, context: R
 
 const ourMounts: readonly string[] = [manifestsPath, '/tmp'];
 
-/** Every field is set: what is left open, an admission plugin fills in with something else (P-22, P-24). */
+/** Every field is set: what is left open, an admission plugin fills in with something else. */
 const restricted = {
   allowPrivilegeEscalation: false,
   privileged: false,

@@ -104,7 +104,7 @@ async function createGrants(client: KubeClient, grants: Grants): Promise<void> {
 }
 
 /**
- * Removes what a run made, found by its label: all of it, or only the Jobs that would still go on (P-02) and the
+ * Removes what a run made, found by its label: all of it, or only the Jobs that would still go on and the
  * rights that nobody needs any more.
  */
 export async function removeRun(

@@ -202,7 +202,7 @@ function bounded(rows: Row[]): Row[] {
 /** Bytes of all rows as JSON: with the rest of the status a report stays below 16 KiB where that is possible. */
 const rowsBytesMax = 14 * 1024;
 
-/** Ways to say less, each tried only where the ones before were not enough. The Job's log holds all of it (P-38). */
+/** Ways to say less, each tried only where the ones before were not enough. The Job's log holds all of it. */
 const shorter: readonly ((row: Row) => Row)[] = [
   (row) => (isOver(row.result) ? shortened(row, 60) : row),
   (row) => (isOver(row.result) ? row : shortened(row, 400)),

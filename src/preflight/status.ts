@@ -4,7 +4,7 @@ import { rfc3339 } from '../observe/clock.ts';
 import { acceptedNames, buildReport, type Row } from './report.ts';
 import { nextRunAt, withHistory } from './run.ts';
 
-/** The status of a run that begins: its id is written down before anything of it exists (P-40). */
+/** The status of a run that begins: its id is written down before anything of it exists. */
 export function startedStatus(
   object: UpdatePreflight,
   run: {

@@ -218,7 +218,7 @@ function runs(node: RolloutNode, image: string): boolean {
   return sameImage(node.bootedImage, image);
 }
 
-/** By digest: the same image may come by the name of a mirror (P-90). */
+/** By digest: the same image may come by the name of a mirror. */
 function sameImage(a: string | undefined, b: string): boolean {
   return a !== undefined && digestOf(a) !== '' && digestOf(a) === digestOf(b);
 }

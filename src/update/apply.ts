@@ -73,7 +73,7 @@ async function inParallel<T>(
 }
 
 /**
- * ClusterOperators exist before anything else, so that whoever gathers data finds them all (P-110: filtered). What
+ * ClusterOperators exist before anything else, so that whoever gathers data finds them all by the same filters. What
  * cannot be created here is met again, and told, in its place of the walk.
  */
 export async function createOperators(client: KubeClient, blocks: readonly Block[]): Promise<void> {
@@ -124,7 +124,7 @@ async function applyTask(
 
 async function apply(client: KubeClient, { manifest, inclusion }: Task): Promise<Readiness> {
   const { object, file } = manifest;
-  // A Job's template cannot be changed (P-112), and an operator's status is its own.
+  // A Job's template cannot be changed, and an operator's status is its own.
   const createOnly =
     (inclusion.act === 'apply' && inclusion.createOnly) || isJob(manifest) || isOperator(object);
   // Payloads leave out an operator's spec, which its schema requires and has nothing in it.
@@ -167,7 +167,7 @@ const reasonByStatus: Readonly<Record<number, string>> = {
   503: 'UpdatePayloadClusterDown',
 };
 
-/** The reason of the Failing condition for an error while applying (facts §5.2). */
+/** The reason of the Failing condition for an error while applying. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ApiError) return reasonByStatus[error.status] ?? 'UpdatePayloadClusterError';
   if (isSluiceError(error, 'NotFound')) return 'UpdatePayloadResourceTypeMissing';

@@ -11,7 +11,7 @@ const patienceMs = 2000;
 
 /**
  * Reads that may take long (a registry on a slow line) go on beside the turns of a controller, so that what runs is
- * kept as it is meanwhile (P-48). One read of a kind at a time; another key gives the one before up.
+ * kept as it is meanwhile. One read of a kind at a time; another key gives the one before up.
  */
 export class Background<T> {
   readonly #patienceMs: number;

@@ -33,7 +33,7 @@ export interface UpdateView {
 
 const waitsShown = 5;
 
-/** The conditions of ClusterVersion (facts §5.2): a pure picture of how request and update stand. */
+/** The conditions of ClusterVersion: a pure picture of how request and update stand. */
 export function updateConditions(
   before: readonly OperatorCondition[] | undefined,
   view: {
@@ -78,7 +78,7 @@ function acceptedCondition(request: RequestView, update: UpdateView) {
     const { waiting, reason, message } = request;
     return { status: waiting ? 'Unknown' : 'False', reason, message } as const;
   }
-  // A request that was taken back leaves nothing of its refusal (P-52).
+  // A request that was taken back leaves nothing of its refusal.
   const message = `Payload loaded version="${update.version}" image="${update.image}"`;
   return { status: 'True', reason: 'PayloadLoaded', message } as const;
 }
@@ -158,7 +158,7 @@ function implicitOf(implicit: readonly string[]) {
   } as const;
 }
 
-/** A name that a condition's reason may not be falls back to a general one (P-94). */
+/** A name that a condition's reason may not be falls back to a general one. */
 function upgradeableOf(obstacles: readonly Obstacle[]): { reason: string; message: string } | undefined {
   const [first] = obstacles;
   if (first === undefined) return undefined;

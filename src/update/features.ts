@@ -10,7 +10,7 @@ export interface Features {
 
 export const noFeatures: Features = { set: 'Default', gates: new Set() };
 
-/** Feature sets that this program knows; any other word in an annotation excludes (facts §5.8). */
+/** Feature sets that this program knows; any other word in an annotation excludes. */
 export const featureSets: readonly string[] = [
   'Default',
   'TechPreviewNoUpgrade',

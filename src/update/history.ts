@@ -9,7 +9,7 @@ export interface HistoryNote {
   readonly version: string;
   readonly image: string;
   readonly verified: boolean;
-  /** What was forced or accepted to let it through; absent leaves what stands there (facts §1, item 7). */
+  /** What was forced or accepted to let it through; absent leaves what stands there. */
   readonly acceptedRisks?: string;
   readonly completed: boolean;
 }
@@ -19,7 +19,7 @@ export const historyMax = 100;
 
 /**
  * The history with this note in it: merged into the newest entry where that is the same release, else as a new
- * entry, which ends the one before (facts §5.3).
+ * entry, which ends the one before.
  *
  * @param now RFC 3339.
  */
@@ -31,7 +31,7 @@ export function noteHistory(
   const [latest, ...older] = history;
   if (latest !== undefined && isSameRelease(latest, note)) return [merged(latest, note, now), ...older];
   const before = history.map((entry, index) =>
-    // A time that was written stays: only the entry that was still open ends now (P-66).
+    // A time that was written stays: only the entry that was still open ends now.
     index === 0 && entry.completionTime === null ? { ...entry, completionTime: now } : entry,
   );
   const entry: HistoryEntry = {
@@ -58,7 +58,7 @@ function merged(entry: HistoryEntry, note: HistoryNote, now: string): HistoryEnt
   };
 }
 
-/** By digest where both have one: a mirror's name is no other release (P-90). */
+/** By digest where both have one: a mirror's name is no other release. */
 function isSameRelease(entry: HistoryEntry, note: HistoryNote): boolean {
   const version = entry.version ?? '';
   const versionsAgree = version === note.version || version === '' || note.version === '';

@@ -28,7 +28,7 @@ export type Inclusion =
 const prefix = 'release.openshift.io/';
 
 /**
- * Whether and how an object of a payload is applied, by its annotations and the cluster's overrides (facts §5.8).
+ * Whether and how an object of a payload is applied, by its annotations and the cluster's overrides.
  * What an annotation says in a way that is not known excludes: better an object that is missing than a wrong one.
  */
 export function inclusionOf(manifest: PayloadManifest, rule: InclusionRule): Inclusion {

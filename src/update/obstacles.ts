@@ -12,7 +12,7 @@ export interface Obstacle {
   readonly message: string;
 }
 
-/** What stands against going to another minor version, told before anybody asks (facts §5.2, Upgradeable). */
+/** What stands against going to another minor version, told before anybody asks by the condition Upgradeable. */
 export async function readObstacles(
   client: KubeClient,
   clusterVersion: ClusterVersion,

@@ -114,7 +114,7 @@ function jobReady({ metadata, status }: Job): Readiness {
 
 /**
  * At the version: the operator reports every version that the payload's manifest lists, and is available. A missing
- * Degraded counts as degraded, since nobody has said that it is well (facts §5.5).
+ * Degraded counts as degraded, since nobody has said that it is well.
  */
 function operatorReady(live: ClusterOperator, manifest: ClusterOperator): Readiness {
   const { name } = live.metadata;
@@ -131,7 +131,7 @@ function operatorReady(live: ClusterOperator, manifest: ClusterOperator): Readin
     operator: name,
     ...more,
   });
-  // Not available: it fails now, whatever version it reports (facts §5.5).
+  // Not available: it fails now, whatever version it reports.
   if (available?.status === 'False') {
     return wait(`to be available${words(available)}`, {
       failing: 'ClusterOperatorNotAvailable',

@@ -88,7 +88,7 @@ export function acceptedRisksText(judged: Judgement): string | undefined {
       `exposed to the risks [${names(judged.accepted)}], which were explicitly accepted: ${words(judged.accepted)}`,
     );
   }
-  // Only what really blocked was forced through (P-62).
+  // Only what really blocked was forced through.
   if (judged.forced.length > 0) parts.push(`Forced through blocking failures: ${words(judged.forced)}`);
   return parts.length === 0 ? undefined : parts.join('\n').slice(0, acceptedRisksCharsMax);
 }

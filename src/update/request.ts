@@ -46,7 +46,7 @@ export interface RequestContext {
 
 /**
  * Looks at what spec asks for: the request itself, then every gate, so that all that stands against it is told at
- * once. Nothing is remembered between two calls: while it is refused it is looked at anew each time (#766).
+ * once. Nothing is remembered between two calls: while it is refused it is looked at anew each time.
  */
 export async function judgeRequest(
   context: RequestContext,

@@ -86,7 +86,7 @@ export function seenStatus(clusterVersion: ClusterVersion, facts: StatusFacts): 
     ...status,
     history,
     capabilities: capabilities.status,
-    // A request that is still looked at is not observed yet (origin #31600).
+    // A request that is still looked at is not observed yet.
     observedGeneration:
       request.state === 'refused' && request.pending ? status.observedGeneration : (metadata.generation ?? 0),
     availableUpdates: facts.available === undefined ? status.availableUpdates : [...facts.available],

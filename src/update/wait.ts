@@ -17,7 +17,7 @@ export interface TaskWait extends PassWait {
   readonly toleratedMs?: number;
 }
 
-/** Milliseconds that an operator may be degraded before the update fails by it (facts §5.5). */
+/** Milliseconds that an operator may be degraded before the update fails by it. */
 export const degradedToleratedMs = 40 * 60_000;
 /** Milliseconds after which an operator is called slow; the machine-config operator moves whole nodes. */
 const slowMs = 30 * 60_000;

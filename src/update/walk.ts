@@ -15,7 +15,7 @@ export type Chain = readonly Task[];
 export type Block = readonly Chain[];
 
 /**
- * The order in which a payload is applied (facts §5.7): run levels one after another, the components of a level side
+ * The order in which a payload is applied: run levels one after another, the components of a level side
  * by side, files without a level alone, and every Job a barrier of its own.
  */
 export function planWalk(manifests: readonly PayloadManifest[], rule: InclusionRule): Block[] {
@@ -47,7 +47,7 @@ export function planWalk(manifests: readonly PayloadManifest[], rule: InclusionR
   return blocks;
 }
 
-/** How a payload is walked (facts §5.7). */
+/** How a payload is walked. */
 export type WalkMode =
   /** To a cluster that has nothing yet: everything at once, since what waits for what finds itself. */
   | 'initializing'
