@@ -77,7 +77,7 @@ describe('the update graph of signed bundles', () => {
     });
   }
 
-  test('a cluster whose own release is not at hand still finds its way', async () => {
+  test('K6 a cluster whose own release is not at hand still finds its way', async () => {
     const { body } = await get('/api/upgrades_info/v1/graph?channel=c&version=0.9.0');
     const from = body.nodes.findIndex((node) => node.version === '0.9.0');
     const to = body.nodes.findIndex((node) => node.version === '1.1.0');

@@ -201,7 +201,7 @@ test('schema 1 is refused with what to do', async (t) => {
   });
 });
 
-test('S2 S4 signatures of an index and of each child travel; only "not there" counts as none', async (t) => {
+test('S2 S4 S6 signatures of an index and of each child travel; only "not there" counts as none', async (t) => {
   const signature = (of: string) => imageOf([Buffer.from(`signature of ${of}`)]);
   const [ofIndex, ofChild, referrer, ofReferrer] = ['index', 'child', 'referrer', 'nested'].map(
     signature,

@@ -13,7 +13,7 @@ import { openMedia } from '../media/media.ts';
 import { systemClock } from '../observe/clock.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import type { CopyProgress } from './meter.ts';
 import { planCopy, requireSpace, spaceNeeded } from './plan.ts';
 import { type CopyOutcome, runCopy } from './run.ts';
@@ -333,6 +333,45 @@ test('C6 what an interrupted copy left spoiled is fetched anew from its first by
   const done = seen.filter((each) => each.phase === 'Copying').map((each) => each.bytesDone);
   assert.equal(done[0], 1_000_000);
   assert.ok(done.every((bytes, index) => bytes >= (done[index - 1] ?? 0) && bytes <= plan.bytesTotal));
+});
+
+/** A disk that says that it has written, and has not: the end of a blob is zeros, as often as is told. */
+function forgetful(held: Store, root: string, times: number): Store {
+  let left = times;
+  return {
+    ...held,
+    async begin(digest, size, options) {
+      const writer = await held.begin(digest, size, options);
+      if (writer === undefined || size < 1_000_000) return writer;
+      return {
+        ...writer,
+        async commit() {
+          await writer.commit();
+          if (left <= 0) return;
+          left -= 1;
+          const file = await open(dataOf(root, digest), 'r+');
+          await file.write(Buffer.alloc(4096), 0, 4096, size - 4096);
+          await file.close();
+        },
+      };
+    },
+  };
+}
+
+test('C22 a disk that loses the last write is found out: fetched once more, or told where it always does', async (t) => {
+  const { media, store } = await place(t);
+  const opened = await openMedia(media);
+  t.after(() => opened.close());
+  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const copyTo = async (times: number) => {
+    const plan = await planCopy(opened.content, forgetful(await openStore(store), store, times), bundle);
+    return await runCopy(plan, { signal: new AbortController().signal, clock: systemClock });
+  };
+  const never = await copyTo(1_000);
+  assert.ok(never.outcome === 'Failed');
+  assert.match(never.problems[0]?.message ?? '', /is damaged each time that it is written to /);
+  assert.equal((await readWholeRecords(store)).size, 0);
+  assert.equal((await copyTo(1)).outcome, 'Whole');
 });
 
 test('nothing of a copy stays behind as temporary files', async (t) => {

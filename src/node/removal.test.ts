@@ -69,7 +69,7 @@ async function requireWhole(root: string, release: TestRelease): Promise<void> {
 const dataOf = (root: string, digest: Digest) =>
   join(root, 'docker/registry/v2/blobs/sha256', hexOf(digest).slice(0, 2), hexOf(digest), 'data');
 
-test('what nobody wants is freed at once, and what is shared stays', async (t) => {
+test('G6 what nobody wants is freed at once, twice is no error, and what is shared stays', async (t) => {
   const root = await storeWithBoth(t);
   const [result] = await remove(root, {});
   assert.equal(result?.name, one.name);
@@ -78,7 +78,7 @@ test('what nobody wants is freed at once, and what is shared stays', async (t) =
   assert.deepEqual([...(await readWholeRecords(root)).keys()], [two.name]);
   assert.equal((await readRemovals(root)).size, 0);
   await requireWhole(root, two);
-  assert.deepEqual(await remove(root, {}), []); // G6: twice is no error.
+  assert.deepEqual(await remove(root, {}), []);
 });
 
 test('D9 and D16 nothing goes that is wanted, in use, or of which it cannot be told', async (t) => {

@@ -151,7 +151,7 @@ test('redirects are followed at home only, and not for ever; credentials stay', 
   assert.deepEqual(seen, []);
 });
 
-test('P2 every page of the tags is read, by relative and absolute links, and a list without end is refused', async (t) => {
+test('P2 D13 every page of the tags is read, by relative and absolute links, and a list without end is refused', async (t) => {
   const all = Array.from({ length: 2500 }, (_, at) => `t${String(at).padStart(4, '0')}`);
   const paged =
     (linkOf: (request: IncomingMessage, last: string) => string) =>

@@ -15,11 +15,14 @@ import { type MachineConfigNodeView, nodeReport } from './reports.ts';
 interface Scenario {
   readonly nodes: Map<string, MachineConfigNodeView>;
   readonly notReady: ReadonlySet<string>;
-  readonly expected: { conditions: Condition[]; releases: { name: string; conditions: Condition[] }[] };
+  readonly expected: {
+    conditions: Condition[];
+    releases: { name: string; image: string; conditions: Condition[] }[];
+  };
 }
 
 const digest = `sha256:${'4'.repeat(64)}`;
-const apiIntHost = 'api-int.<cluster-name>.<base-domain>';
+const apiIntHost = 'api-int.<cluster-name>.<base-domain>:22625';
 
 function readScenario(name: string): Scenario {
   const rows = parseCsv(readFileSync(join(sharedData, 'iri-acceptance', `${name}.csv`), 'utf8'));
@@ -37,7 +40,8 @@ function readScenario(name: string): Scenario {
       lastTransitionTime: '2026-01-01T00:00:00Z',
     });
     const conditions = [at(releases + 2), at(releases + 6)];
-    return { own: at(top), release: { name: cell(releases), conditions } };
+    const image = cell(releases + 1).replace('<digest>', digest);
+    return { own: at(top), release: { name: cell(releases), image, conditions } };
   };
   const nodes = new Map<string, MachineConfigNodeView>();
   const notReady = new Set<string>();
@@ -48,9 +52,9 @@ function readScenario(name: string): Scenario {
       expected = { conditions: [own], releases: [release] };
     } else if (/^master-\d$/.test(title) && !nodes.has(title)) {
       const { own, release } = column(index);
-      const image = `localhost:22625/openshift/release-images@${digest}`;
+      assert.equal(release.image, `localhost:22625/openshift/release-images@${digest}`);
       nodes.set(title, {
-        status: { conditions: [own], internalReleaseImage: { releases: [{ ...release, image }] } },
+        status: { conditions: [own], internalReleaseImage: { releases: [release] } },
       });
     } else if (/^master-\d$/.test(title)) {
       // The second column of a node is its Node object.
@@ -109,7 +113,7 @@ function assertAsWritten(status: ReleaseImageStatus, expected: Scenario['expecte
       assert.ok(own, condition.type);
       assert.deepEqual(plain(own), plain(condition));
     }
-    assert.equal(found?.image, `${apiIntHost}/openshift/release-images@${digest}`);
+    assert.equal(found?.image, release.image);
   }
 }
 

@@ -45,7 +45,9 @@ function clusterTroubles(input: AggregationInput, views: readonly ReleaseView[])
   }
   // A name that leads nowhere is a trouble of its own only while something stands behind it.
   if (input.apiInt.reachable === false && mute.length < input.nodes.length) {
-    troubles.set('ApiIntNotAvailable', `Unable to reach any registry via ${input.apiInt.host}`);
+    // Upstream's scenario names the host alone.
+    const host = input.apiInt.host.replace(/:\d+$/, '');
+    troubles.set('ApiIntNotAvailable', `Unable to reach any registry via ${host}`);
   }
   if (down.length > 0) {
     troubles.set('SomeNodesUnavailable', `The following nodes are not ready: ${nameList(down)}.`);

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { labels, names } from '../api/names.ts';
 import { isSluiceError, SluiceError } from '../errors/error.ts';
 import { type ClientTls, createHttpClient, hostPort } from '../http/client.ts';
@@ -25,6 +26,8 @@ export interface RegistryIdentity {
 export interface ClusterContent extends ContentSource {
   /** Asks each registry whether it answers: by node, undefined where it does, else why not. */
   ping(): Promise<Map<string, string | undefined>>;
+  /** Whether one of them answers under the name that all share; undefined where nobody resolves that name. */
+  pingByName(): Promise<boolean | undefined>;
   close(): Promise<void>;
 }
 
@@ -168,6 +171,12 @@ export function clusterContent(
           }),
         ),
       );
+    },
+    async pingByName() {
+      const { apiInt, registryPort } = names(client.platform);
+      const resolved = await lookup(apiInt).catch(() => undefined);
+      if (resolved === undefined) return undefined;
+      return (await pingRegistry(http, hostPort(apiInt, registryPort))) === undefined;
     },
     close: () => http.close(),
   };

@@ -71,6 +71,8 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   const { internalReleaseImage, clusterVersion, apiInt, registryPort } = names(client.platform);
   const everything = { keysOf: () => [internalReleaseImage] };
   const pings = new Map<string, { misses: number; why: string | undefined }>();
+  /** Of the name that all registries share; undefined while nobody resolves it. */
+  let nameMisses: number | undefined;
 
   async function reconcile(): Promise<{ requeueAfterMs: number }> {
     const bundles = bundlesOf(caches.nodeUpdates.list());
@@ -106,7 +108,10 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       spec: object.spec.releases.map((each) => each.name),
       deleting,
       nodes: reports,
-      apiInt: { host: `${apiInt}:${registryPort}`, reachable: undefined },
+      apiInt: {
+        host: `${apiInt}:${registryPort}`,
+        reachable: nameMisses === undefined ? undefined : nameMisses < missesMax,
+      },
       inUse: used?.names,
       updates: updateWords(version, bundles, read),
       signatures: signed,
@@ -205,6 +210,8 @@ export async function runReleaseController(context: ReleaseControllerContext): P
           const misses = why === undefined ? 0 : (pings.get(node)?.misses ?? 0) + 1;
           pings.set(node, { misses, why });
         }
+        const named = await content.pingByName();
+        nameMisses = named === undefined ? undefined : named ? 0 : (nameMisses ?? 0) + 1;
       } catch (error) {
         logger.debug({ error: messageOf(error) }, 'registries cannot be asked');
       }

@@ -106,7 +106,7 @@ test('D8 a digest in use protects the release whose image it is, whatever its na
   await setReleases([one]);
 });
 
-test('D7 and D8 unknown denies, with a message and not with an evaluation error', async () => {
+test('G8 D7 and D8 unknown denies, with a message and not with an evaluation error', async () => {
   await begin([one, two], undefined);
   await assert.rejects(setReleases([two]), forbidden(/cannot be told which releases are in use/));
   await setReleases([one, two, three]); // To add one is always allowed.

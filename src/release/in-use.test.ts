@@ -67,7 +67,7 @@ test('a digest decides over a version that says otherwise', () => {
   assert.deepEqual(names(inUse(facts({ desired: { version: '1.0.0', image: image('2') } }))), ['two']);
 });
 
-test('a node that still runs the OS image of an older release keeps it', () => {
+test('G4 a node that still runs the OS image of an older release keeps it', () => {
   const set = inUse(
     facts({
       desired: { version: '1.1.0', image: image('2') },

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { backdateMs, createAuthority, issue } from './authority.ts';
 
-test('a leaf is issued by its authority, with its names, and is valid from a day ago', async () => {
+test('D18 a leaf is issued by its authority, with its names, and is valid from a day ago', async () => {
   const now = Date.UTC(2026, 0, 2);
   const authority = await createAuthority('test-ca', { now });
   const leaf = await issue(authority, {
