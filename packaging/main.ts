@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -12,7 +12,6 @@ import { ensureBuilt } from '../src/console/build.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
 import { programBuild, programVersion } from '../src/program/build.ts';
 import { noticesFile } from '../src/program/files.ts';
-import { formatChecksums } from '../src/trust/checksums.ts';
 import { repository } from '../tests/tier.ts';
 import {
   type Architecture,
@@ -22,6 +21,8 @@ import {
   pinnedNode,
   runtimeDirectory,
 } from './program.ts';
+import { runScript } from './script.ts';
+import { writeSums } from './sums.ts';
 
 const own: Architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 
@@ -58,16 +59,7 @@ async function main(): Promise<void> {
     }
   }
   await writeFile(join(out, noticesFile), parts.notices);
-  const sums = new Map<string, string>();
-  for (const name of (await readdir(out)).filter((each) => each !== 'SHA256SUMS').sort()) {
-    sums.set(
-      name,
-      createHash('sha256')
-        .update(await readFile(join(out, name)))
-        .digest('hex'),
-    );
-  }
-  await writeFile(join(out, 'SHA256SUMS'), formatChecksums(sums));
+  await writeSums(out);
 }
 
 /** The commit, with a mark where what is packaged differs from it. */
@@ -98,4 +90,4 @@ async function nodeOf(architecture: Architecture, scratch: string): Promise<stri
   return join(directory, 'package', 'bin', 'node');
 }
 
-await main();
+await runScript(main);

@@ -10,6 +10,7 @@ import { systemdMissing } from './systemd/base.ts';
  */
 export type Need =
   | 'browser'
+  | 'buildah'
   | 'busybox'
   | 'containerd'
   | 'containers'
