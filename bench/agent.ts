@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { repository } from '../tests/tier.ts';
 import { ended } from './engines.ts';
-import { median, say } from './measure.ts';
+import { cpuSeconds, keep, median, memoryOf, say } from './measure.ts';
 
 const { values: options } = parseArgs({
   options: { idle: { type: 'string', default: '600' }, runs: { type: 'string', default: '9' } },
@@ -60,18 +60,6 @@ async function ask(): Promise<string> {
   return JSON.stringify(await askNode(join(dir, 'run', 'node.sock'), 'GET /v1/finalization'));
 }
 
-/** Seconds of CPU that a process has used, and its resident memory in MiB. */
-function usage(pid: number): { cpu: number; rssMiB: number } {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13)
-    .map(Number);
-  const pages = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return { cpu: (user + system) / 100, rssMiB: Number(pages) / 1024 };
-}
-
 /** The time until the simulated system is marked as finalized. */
 async function finalizeMs(round: number): Promise<number> {
   const child = await startAgent(`boot-${round}`);
@@ -102,13 +90,14 @@ try {
   await ended(await startAgent('idle'), 'SIGTERM');
   const idle = await startAgent('idle');
   await sleep(5_000);
-  const before = usage(idle.pid ?? 0);
+  const pid = idle.pid ?? 0;
+  const before = cpuSeconds(pid);
   await sleep(Number(options.idle) * 1000);
-  const after = usage(idle.pid ?? 0);
+  const cpuPercent = ((cpuSeconds(pid) - before) / Number(options.idle)) * 100;
+  const { rssMiB, ownMiB } = memoryOf(pid);
   await ended(idle, 'SIGKILL');
-  const cpu = ((after.cpu - before.cpu) / Number(options.idle)) * 100;
   say(
-    `idle for ${options.idle} s: RSS ${after.rssMiB.toFixed(1)} MiB (goal ${goals.rssMiB}), CPU ${cpu.toFixed(3)} % of a core (goal ${goals.cpuPercent})`,
+    `idle for ${options.idle} s: RSS ${rssMiB.toFixed(1)} MiB (goal ${goals.rssMiB}), ${ownMiB.toFixed(1)} of them its own; CPU ${cpuPercent.toFixed(3)} % of a core (goal ${goals.cpuPercent})`,
   );
   rmSync(join(dir, 'state'), { recursive: true, force: true });
   const times: number[] = [];
@@ -116,6 +105,7 @@ try {
   say(
     `marker written to finalize called: median ${median(times).toFixed(0)} ms of ${times.length} (goal ${goals.finalizeMs})`,
   );
+  keep('agent', { idleSeconds: Number(options.idle), rssMiB, ownMiB, cpuPercent, finalizeMs: times });
 } finally {
   rmSync(dir, { recursive: true, force: true });
 }

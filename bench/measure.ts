@@ -1,3 +1,7 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+
 /** The middle of several measurements. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -29,4 +33,35 @@ export async function rateOf(
 
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+/** Keeps what was measured as `bench/results/NAME.json`, with the load of the machine, which makes single times longer. */
+export function keep(name: string, results: object): void {
+  const directory = join(import.meta.dirname, 'results');
+  mkdirSync(directory, { recursive: true });
+  const measured = { at: new Date().toISOString(), load: loadavg().map((each) => Number(each.toFixed(1))) };
+  writeFileSync(join(directory, `${name}.json`), `${JSON.stringify({ ...measured, ...results }, null, 2)}\n`);
+}
+
+/** Resident memory of a process in MiB, and how much of it is its own (heaps, stacks), not pages of files. */
+export interface Memory {
+  readonly rssMiB: number;
+  readonly ownMiB: number;
+}
+
+export function memoryOf(pid: number): Memory {
+  const text = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const mib = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) / 1024;
+  return { rssMiB: mib('VmRSS'), ownMiB: mib('RssAnon') };
+}
+
+/** Seconds of CPU that a process has used, its ended children not counted. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return (user + system) / 100;
 }

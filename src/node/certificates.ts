@@ -1,6 +1,6 @@
 import { messageOf } from '../errors/error.ts';
 import type { Logger } from '../observe/log.ts';
-import { readTls } from '../registry/server.ts';
+import { readTls } from '../registry/tls-files.ts';
 import { watchFiles } from '../registry/watch.ts';
 import type { NodeIdentity } from './content.ts';
 

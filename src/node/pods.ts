@@ -5,8 +5,6 @@ import { createInformer } from '../kube/informer.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { credentialsIn } from '../release/credentials.ts';
-import { createKubelet } from '../workload/kubelet.ts';
-import { openRunner, probeRunner } from '../workload/probe.ts';
 
 export interface PodsOptions {
   readonly client: KubeClient;
@@ -37,6 +35,9 @@ const endMs = 2_000;
 export async function startPods(options: PodsOptions): Promise<Pods | undefined> {
   const { client, workload, tls, logger, clock, signal } = options;
   if (workload === 'none') return undefined;
+  // A node whose Pods another kubelet runs does without this room.
+  const { createKubelet } = await import('../workload/kubelet.ts');
+  const { openRunner, probeRunner } = await import('../workload/probe.ts');
   const probe = await probeRunner(options.containersDir, workload);
   const runner = await openRunner(options.containersDir, probe);
   const { machineConfigNamespace, registrySecret, registryUser, registryPort } = names(client.platform);

@@ -3,7 +3,7 @@ import { type HttpClient, hostPort } from '../http/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import { createRegistryClient } from '../oci/client.ts';
 import type { ContentSource } from '../oci/source.ts';
-import { hopHeader, hopStore } from '../registry/handler.ts';
+import { hopHeader, hopStore } from '../registry/hop.ts';
 import type { Store } from '../store/store.ts';
 import type { CopySource } from './copy-source.ts';
 import { type CopyingPeer, createFanOut, type FanOut } from './fan-out.ts';

@@ -9,6 +9,7 @@ import type { RawManifest } from '../oci/source.ts';
 import { sendError, sendJson } from './answer.ts';
 import type { Authenticate } from './auth.ts';
 import { sendBlob } from './blob.ts';
+import { hopHeader, hopStore } from './hop.ts';
 import { listPage, pageOf } from './page.ts';
 import type { Push, PushCall } from './push.ts';
 import type { ServedTree } from './tree.ts';
@@ -21,13 +22,6 @@ export interface RegistryOptions {
   /** Takes what writes; absent on nodes, where a registry is read-only. */
   readonly push?: Push;
 }
-
-/**
- * Marks requests of other nodes: they are answered from here alone, and with the value `hopStore` only from the
- * disk, so that a slow medium is not read for a node that would rather wait.
- */
-export const hopHeader = 'sluice-hop';
-export const hopStore = 'store';
 
 const routeForm = /^\/v2\/(.+)\/(manifests|blobs|tags|referrers)\/([^/]+)$/;
 const uploadForm = /^\/v2\/(.+)\/blobs\/uploads\/?([0-9a-f-]{36})?$/;

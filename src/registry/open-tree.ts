@@ -5,7 +5,7 @@ import { openMedia } from '../media/media.ts';
 import type { Logger } from '../observe/log.ts';
 import { createRegistryClient } from '../oci/client.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { hopHeader } from './handler.ts';
+import { hopHeader } from './hop.ts';
 import { storeTree } from './store-tree.ts';
 import type { ServedTree } from './tree.ts';
 import type { TreeEntry } from './tree-file.ts';

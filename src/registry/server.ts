@@ -1,6 +1,5 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import { messageOf, systemCode } from '../errors/error.ts';
 import { serve, type TlsMaterial } from '../http/server.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -14,6 +13,7 @@ import { observeRegistry } from './metrics.ts';
 import { openServedTree, type PeerIdentity } from './open-tree.ts';
 import { createPush } from './push.ts';
 import { storeTree } from './store-tree.ts';
+import { readTls, type TlsFiles, tlsFiles } from './tls-files.ts';
 import { readTreeFile } from './tree-file.ts';
 import { createTreeSet } from './tree-set.ts';
 import { watchFiles } from './watch.ts';
@@ -25,7 +25,7 @@ export interface RegistryServerOptions {
   readonly address: string;
   readonly port: number;
   /** Absent: plain HTTP, which only loopback may be offered. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile?: string };
+  readonly tls?: TlsFiles;
   /** Absent, and no client authority either: everybody may read. */
   readonly htpasswdFile?: string;
   readonly peer: PeerIdentity;
@@ -158,39 +158,6 @@ async function watchedUsers(
   await read();
   watchFiles([path], () => void read(), watching);
   return () => users;
-}
-
-type TlsFiles = NonNullable<RegistryServerOptions['tls']>;
-
-function tlsFiles(tls: TlsFiles): string[] {
-  return [tls.certFile, tls.keyFile, tls.clientCaFile].filter((path) => path !== undefined);
-}
-
-/** Reads certificate and key and checks that they are a pair. Errors: InputInvalid, NotFound. */
-export async function readTls(tls: TlsFiles): Promise<TlsMaterial> {
-  const read = async (path: string) =>
-    await readFile(path, 'utf8').catch((error: unknown) => {
-      if (systemCode(error) !== 'ENOENT') throw error;
-      throw new SluiceError('NotFound', `there is no file ${path}`, { cause: error });
-    });
-  const cert = await read(tls.certFile);
-  const key = await read(tls.keyFile);
-  const clientCa = tls.clientCaFile === undefined ? undefined : await read(tls.clientCaFile);
-  let isPair: boolean;
-  try {
-    isPair = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-    if (clientCa !== undefined) new X509Certificate(clientCa);
-  } catch (error) {
-    throw new SluiceError(
-      'InputInvalid',
-      `${tls.certFile} and ${tls.keyFile} cannot be read: ${messageOf(error)}`,
-      {
-        cause: error,
-      },
-    );
-  }
-  if (!isPair) throw new SluiceError('InputInvalid', `${tls.keyFile} is not the key of ${tls.certFile}`);
-  return { cert, key, ...(clientCa === undefined ? {} : { clientCa }) };
 }
 
 async function reloadTls(

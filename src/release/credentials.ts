@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { hash } from 'bcryptjs';
 import type { Secret } from '../api/core.ts';
 import { names } from '../api/names.ts';
 import { SluiceError } from '../errors/error.ts';
@@ -136,6 +135,7 @@ function newPassword(): string {
 }
 
 async function lineOf(client: KubeClient, password: string): Promise<string> {
+  const { hash } = await import('bcryptjs');
   return `${names(client.platform).registryUser}:${await hash(password, bcryptCost)}\n`;
 }
 
