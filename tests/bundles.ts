@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type BuiltBundle, buildBundle } from '../src/build/bundle.ts';
 import { buildImage, type ImageFile, type ImageRunConfig } from '../src/build/image.ts';
 import { buildPayload } from '../src/build/payload.ts';
+import type { BundleRole } from '../src/bundle/document.ts';
 import type { Digest } from '../src/oci/digest.ts';
 import {
   generateSigningKey,
@@ -35,6 +36,8 @@ export interface ReleaseOptions {
   readonly base?: string;
   /** More images of the bundle: name → source. */
   readonly others?: ReadonlyMap<string, string>;
+  /** Roles of those. */
+  readonly roles?: ReadonlyMap<string, BundleRole>;
 }
 
 export interface TestRelease extends BuiltBundle {
@@ -87,6 +90,7 @@ export async function makeRelease(options: ReleaseOptions): Promise<TestRelease>
   const bundle = await buildBundle({
     payload: payloadSource,
     images: new Map([...sources, ...(options.others ?? [])]),
+    ...(options.roles === undefined ? {} : { roles: options.roles }),
     privatePem: options.key.privatePem,
     out: path,
   });

@@ -39,6 +39,15 @@ printf 'SLUICE-RESULT v1 %s %s\\n%s\\n' "$(printf %s "$document" | wc -c)" "$(pr
 exit $code
 `;
 
+/** The check of an operator outside the payload: it needs a driver for the kernel of the target. */
+const partnerScript = checkScript
+  .replace('demo-settings', 'gpu-drivers')
+  .replace(
+    /case \$settings in .*/,
+    `case $settings in *built*) ;; *) risks='[{"name":"DriverNotBuilt","message":"no driver is built"}]' code=3 ;; esac`,
+  );
+const partnerImage = 'partner.example/vendor/gpu-check';
+
 const checkManifest = `apiVersion: batch/v1
 kind: Job
 metadata:
@@ -83,7 +92,19 @@ describe(
         files: [...files, { path: '/usr/bin/check', mode: 0o755, data: checkScript }],
         config: { env: ['PATH=/bin:/usr/bin'] },
       };
+      // An operator outside the payload has its check in the bundle: an image that says by itself what it runs.
+      await buildImage({
+        out: { directory: join(scratch, 'partner'), reference: 'check' },
+        files: [...files, { path: '/usr/bin/check', mode: 0o755, data: partnerScript }],
+        config: { env: ['PATH=/bin:/usr/bin'], entrypoint: ['/usr/bin/check'] },
+        directoryMode: 0o755,
+      });
+      const partner = {
+        others: new Map([[partnerImage, `oci:${join(scratch, 'partner')}:check`]]),
+        roles: new Map([[partnerImage, 'check' as const]]),
+      };
       const release = (version: string) => ({
+        ...partner,
         version,
         previous: ['1.0.0'],
         base: `oci:${join(scratch, 'base')}:base`,
@@ -107,11 +128,16 @@ describe(
       for (const version of ['1.1.0', '1.2.0']) await plane.mount(version, nodeName);
       await plane.runs('1.0.0');
       await client.create(client.kinds.ConfigMap, settings('legacy'));
+      await client.create(client.kinds.ConfigMap, {
+        metadata: { name: 'gpu-drivers', namespace: 'default' },
+        data: {},
+      });
       await client.create(client.kinds.ImageDigestMirrorSet, {
         metadata: { name: 'releases' },
         spec: {
           imageDigestMirrors: [
             mirror(`${testRepository}/check`, `${node.registry.host}/openshift/release`),
+            mirror(partnerImage, `${node.registry.host}/vendor/gpu-check`),
             mirror('release.sluice.internal/openshift', `${node.registry.host}/openshift`),
           ],
         },
@@ -155,8 +181,8 @@ describe(
       return report;
     }
 
-    const checkRow = (report: UpdatePreflight) =>
-      report.status?.checks?.filter((row) => row.component === 'demo');
+    const checkRow = (report: UpdatePreflight, component = 'demo') =>
+      report.status?.checks?.filter((row) => row.component === component);
 
     test('a check reads the cluster with a token that can only read, and finds a real problem', async () => {
       const report = await look('1.1.0');
@@ -165,17 +191,28 @@ describe(
         checkRow(report)?.map((row) => [row.name, row.result, row.message]),
         [['LegacyMode', 'Risk', 'mode is legacy']],
       );
+      assert.deepEqual(
+        checkRow(report, 'gpu-check')?.map((row) => [row.name, row.result, row.message]),
+        [['DriverNotBuilt', 'Risk', 'no driver is built']],
+        'the check image of the bundle, of an operator outside the payload',
+      );
     });
 
     test('the setting is mended, and the check passes, as a user that is nobody', async () => {
       const { client } = plane;
       const { data } = settings('modern');
       await client.patch(client.kinds.ConfigMap, 'demo-settings', { data }, { namespace: 'default' });
+      const drivers = { data: { 'kernel-6': 'built' } };
+      await client.patch(client.kinds.ConfigMap, 'gpu-drivers', drivers, { namespace: 'default' });
       const report = await look('1.1.0');
       assert.equal(report.status?.verdict, 'Passed', JSON.stringify(report.status?.checks));
       assert.deepEqual(
         checkRow(report)?.map((row) => [row.name, row.result, row.message]),
         [['DemoCheck', 'Passed', 'uid 65532']],
+      );
+      assert.deepEqual(
+        checkRow(report, 'gpu-check')?.map((row) => [row.name, row.result]),
+        [['GpuCheck', 'Passed']],
       );
     });
 
