@@ -19,6 +19,7 @@ export const commandNames = [
   'console',
   'registry',
   'licences',
+  'gather',
   'completion',
 ] as const;
 

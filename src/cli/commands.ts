@@ -115,6 +115,12 @@ export const commandTable: readonly CommandEntry[] = [
     load: () => import('./registry.ts'),
   },
   {
+    name: 'gather',
+    summary: 'Collect what support needs to see, without secrets',
+    group: 'Help',
+    load: () => import('./gather.ts'),
+  },
+  {
     name: 'licences',
     summary: 'Print the licences of the program and of all that is in it',
     group: 'Help',
