@@ -296,13 +296,14 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
 
   async function finalize(step: Wanted & { readonly consumeMarker: boolean }, facts: Facts): Promise<number> {
     const previous = memory.now.intent;
+    const base = previous ?? { image: step.image, digest: step.digest, bootID: options.bootID };
+    const orders = (previous?.orders ?? 0) + 1;
+    await memory.remember({ intent: { ...base, phase: 'finalizing', since: clock.now(), orders } });
+    // After the intent: whoever is killed in between finds the marker where it was, and asks every gate again.
     if (step.consumeMarker && !(await consumeMarker())) {
       await giveBack(previous, 0);
       return 0;
     }
-    const base = previous ?? { image: step.image, digest: step.digest, bootID: options.bootID };
-    const orders = (previous?.orders ?? 0) + 1;
-    await memory.remember({ intent: { ...base, phase: 'finalizing', since: clock.now(), orders } });
     orderedAt = clock.monotonic();
     await report('Finalizing', [], facts);
     await options.host?.warn('This machine reboots now.');

@@ -4,6 +4,7 @@ import type { Clock } from '../observe/clock.ts';
 import type { Host } from './agent.ts';
 import type { FinalizeConfig } from './config.ts';
 import type { Bus } from './dbus/bus.ts';
+import type { BusConnection } from './dbus/connection.ts';
 import type { Wanted } from './decide.ts';
 import type { Hold } from './hold.ts';
 import { hookHolds } from './hooks.ts';
@@ -13,11 +14,17 @@ import { warnUsers } from './wall.ts';
 
 /** zincati's file by which an administrator says that nobody who is logged in counts (zincati-update-now writes it). */
 const overrideFile = '/run/zincati/override-interactive-check';
+const zincatiName = 'org.coreos.zincati';
+const bus = {
+  destination: 'org.freedesktop.DBus',
+  path: '/org/freedesktop/DBus',
+  interface: 'org.freedesktop.DBus',
+} as const;
 /** Hooks are asked at most this often while nothing else has changed; an event asks them anew. Milliseconds. */
 const hooksAgeMax = 15_000;
 
 /** The machine that this process runs on. */
-export function createHost(bus: Bus, clock: Clock): Host {
+export function createHost(host: Bus, clock: Clock): Host {
   let users: Users = { kind: 'none' };
   let asked: { readonly at: number; readonly digest: string; readonly holds: readonly Hold[] } | undefined;
 
@@ -39,10 +46,10 @@ export function createHost(bus: Bus, clock: Clock): Host {
   return {
     async look(config, wanted, firstBoot) {
       const [inhibitors, hooked, found, zincati, ageMs] = await Promise.all([
-        inhibitorHolds(bus, config.blockers.blockWeak),
+        inhibitorHolds(host, config.blockers.blockWeak),
         wanted === undefined ? [] : hooks(config, wanted),
-        existsSync(overrideFile) ? ({ kind: 'none' } as const) : loggedInUsers(bus),
-        zincatiHold(bus),
+        existsSync(overrideFile) ? ({ kind: 'none' } as const) : loggedInUsers(host),
+        zincatiHold(host),
         firstBoot ? uptimeMs() : Number.POSITIVE_INFINITY,
       ]);
       users = found;
@@ -58,17 +65,23 @@ export function createHost(bus: Bus, clock: Clock): Host {
   };
 }
 
+/** Follows whether zincati runs. */
+export async function followZincati(connection: BusConnection, changed: () => void): Promise<void> {
+  const rule = `type='signal',sender='${bus.destination}',member='NameOwnerChanged',arg0='${zincatiName}'`;
+  await connection.follow(rule, ({ member, body }) => {
+    if (member === 'NameOwnerChanged' && body[0] === zincatiName) changed();
+  });
+}
+
 /** zincati on the same host would stage and reboot as well: it is not fought, this agent stands back. */
-async function zincatiHold(bus: Bus): Promise<Hold | undefined> {
+async function zincatiHold(host: Bus): Promise<Hold | undefined> {
   try {
-    const connection = await bus.connection();
+    const connection = await host.connection();
     const [runs] = await connection.call({
-      destination: 'org.freedesktop.DBus',
-      path: '/org/freedesktop/DBus',
-      interface: 'org.freedesktop.DBus',
+      ...bus,
       member: 'NameHasOwner',
       signature: 's',
-      body: ['org.coreos.zincati'],
+      body: [zincatiName],
     });
     if (runs !== true) return undefined;
   } catch {

@@ -59,7 +59,7 @@ export async function openMemory(path: string, bootID: string): Promise<MemoryFi
       const failures = Object.entries(now.failures).slice(-failuresKept);
       now = { ...now, failures: Object.fromEntries(failures) };
       const text = now;
-      writing = writing.catch(() => {}).then(() => writeJson(path, text));
+      writing = writing.catch(() => {}).then(() => writeJson(path, text, { mode: 0o600 }));
       try {
         await writing;
       } catch (error) {

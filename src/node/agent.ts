@@ -7,7 +7,7 @@ import { type Bus, createBus } from '../finalize/dbus/bus.ts';
 import { systemBusPath } from '../finalize/dbus/connection.ts';
 import type { OsDriver } from '../finalize/driver.ts';
 import { createFleetLockClient } from '../finalize/fleet-lock.ts';
-import { createHost } from '../finalize/host.ts';
+import { createHost, followZincati } from '../finalize/host.ts';
 import { followLogind } from '../finalize/logind.ts';
 import type { Marker } from '../finalize/marker.ts';
 import { createAgentMetrics } from '../finalize/metrics.ts';
@@ -81,6 +81,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   function hostBus(): Bus {
     return createBus(systemBusPath(), async (connection) => {
       await followLogind(connection, () => agent.wake());
+      await followZincati(connection, () => agent.wake());
       await service
         .attach(connection)
         .catch((error) => logger.warn({ error: messageOf(error) }, 'no name on the bus'));

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 const suite = 'bookworm';
-const include = 'systemd,dbus,libpam-systemd,iproute2,libstdc++6';
+const include = 'systemd,dbus,libpam-systemd,iproute2,libstdc++6,polkitd,udev';
 
 function cache(): string {
   return process.env.SLUICE_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'sluice');
@@ -15,7 +16,9 @@ function cache(): string {
  * repository, so that a clean clone finds it again.
  */
 export function systemdBase(): string {
-  const base = join(cache(), `systemd-${suite}`);
+  // Another list of packages is another base: one that was made before would lack what was added.
+  const list = createHash('sha256').update(include).digest('hex').slice(0, 8);
+  const base = join(cache(), `systemd-${suite}-${list}`);
   if (existsSync(join(base, 'lib/systemd/systemd'))) return base;
   const building = `${base}.building-${process.pid}`;
   mkdirSync(cache(), { recursive: true });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -54,7 +55,9 @@ export interface HostOptions {
   readonly origin?: string;
   /** Lines for [Service] of the agent's unit. */
   readonly service?: string;
-  /** Shipped units that are installed and enabled beside the agent's. */
+  /** Devices of this machine that the host sees. */
+  readonly devices?: readonly string[];
+  /** Shipped units that are enabled beside the agent's. */
   readonly units?: readonly string[];
   /** A disk that is mounted at /mnt; the host has nothing of Sluice then, until somebody installs it from there. */
   readonly medium?: string;
@@ -102,7 +105,8 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
       options.medium === undefined
         ? `--bind-ro=${repository}:${program}`
         : `--bind-ro=${mountMedium(options.medium, dir)}:/mnt`;
-    const binds = [bind, '--console=pipe', '-D', root, '--boot'];
+    const devices = (options.devices ?? []).map((device) => `--bind=${device}`);
+    const binds = [bind, ...devices, '--console=pipe', '-D', root, '--boot'];
     machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [machine.stdout, machine.stderr]) {
       stream?.on('data', (chunk) => {
@@ -194,6 +198,17 @@ function mountMedium(medium: string, dir: string): string {
   return place;
 }
 
+/** Where a package puts what deploy/systemd holds. */
+const shippedPlaces = [
+  ['system', 'usr/lib/systemd/system'],
+  ['sysusers.d', 'usr/lib/sysusers.d'],
+  ['tmpfiles.d', 'usr/lib/tmpfiles.d'],
+  ['udev/rules.d', 'usr/lib/udev/rules.d'],
+  ['dbus-1/system.d', 'usr/share/dbus-1/system.d'],
+  ['polkit-1/actions', 'usr/share/polkit-1/actions'],
+  ['polkit-1/rules.d', 'usr/share/polkit-1/rules.d'],
+] as const;
+
 /** Puts the shipped files of deploy/systemd and the played rpm-ostree where they belong. */
 function install(root: string, options: HostOptions): void {
   const deploy = join(repository, 'deploy', 'systemd');
@@ -207,22 +222,14 @@ function install(root: string, options: HostOptions): void {
   };
   const bare = options.medium !== undefined;
   const units = bare ? [] : ['sluice-agent.service', ...(options.units ?? [])];
-  const files = [
-    ...units.map((unit) => `system/${unit}`),
-    ...(bare ? [] : ['sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf']),
-  ];
-  for (const file of files) {
-    put(join(deploy, file), `usr/lib/${file.replace(/^system\//, 'systemd/system/')}`);
-  }
   if (!bare) {
-    const bus = 'dbus-1/system.d/dev.sluice.Node1.conf';
-    put(join(deploy, bus), `usr/share/${bus}`);
+    for (const [from, to] of shippedPlaces) cpSync(join(deploy, from), join(root, to), { recursive: true });
     symlinkSync(join(program, 'sluice'), join(root, 'usr/bin/sluice'));
   }
   put(join(import.meta.dirname, 'rpm-ostree'), 'usr/bin/rpm-ostree');
   put(join(import.meta.dirname, 'played-boot.service'), 'usr/lib/systemd/system/played-boot.service');
-  // Both protections show the machine's boot id instead of the container's own (systemd 252 in systemd-nspawn).
-  const shown = ['ProtectKernelTunables=no', 'ProtectControlGroups=no'];
+  // These protections show the machine's boot id instead of the container's own (systemd 252 in systemd-nspawn).
+  const shown = ['ProtectKernelTunables=no', 'ProtectControlGroups=no', 'ProtectProc=default'];
   const quick = [
     '[Service]',
     'ExecStart=',

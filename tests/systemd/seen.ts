@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { serveGraph } from './graph.ts';
-import { type BootedHost, bootHost, until } from './host.ts';
+import { type BootedHost, bootHost, type HostOptions, until } from './host.ts';
 
 export const v1 = ['1'.repeat(64), '41.1'] as const;
 export const v2 = ['2'.repeat(64), '41.2'] as const;
@@ -33,14 +33,18 @@ export async function untilHeldBy(host: BootedHost, ...wanted: string[]): Promis
 }
 
 /** A host that learns of its updates from a graph, whose first update is there at once. */
-export async function standalone(t: TestContext, config: string, service = '') {
+export async function standalone(
+  t: TestContext,
+  config: string,
+  more: Pick<HostOptions, 'service' | 'origin'> = {},
+) {
   const graph = await serveGraph();
   t.after(() => graph.close());
   graph.set([v1, v2]);
   const host = await bootHost(t, {
     booted: v1,
     versions,
-    service,
+    ...more,
     config: `[agent.timing]\nsteady_interval_secs = 2\n[cincinnati]\nbase_url = "http://GATEWAY:${graph.port}"\nallow_http = true\n${config}`,
   });
   return { host, graph };

@@ -116,15 +116,13 @@ test(
   'the agent is killed at every step of its way, and each time the next one goes on',
   needs('systemd'),
   async (t) => {
-    const { host } = await standalone(
-      t,
-      '[updates]\nstrategy = "marker_file"\n',
+    const { host } = await standalone(t, '[updates]\nstrategy = "marker_file"\n', {
       // Each start dies one step further than the one before, until none is left.
-      [
+      service: [
         `ExecStartPre=/bin/sh -c 'n=$$(($$(cat /var/lib/sluice/starts 2>/dev/null || echo 0) + 1)); echo $$n >/var/lib/sluice/starts; echo SLUICE_FAULT=finalize-remembered:$$n >/var/lib/sluice/fault'`,
         'EnvironmentFile=-/var/lib/sluice/fault',
       ].join('\n'),
-    );
+    });
     host.write(marker, JSON.stringify({ notAfter: seconds(600), once: true }));
     await host.booted(2);
     assert.match(host.read('var/lib/played-ostree/booted'), /41\.2/);
