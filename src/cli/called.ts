@@ -15,7 +15,6 @@ export const commandNames = [
   'cluster',
   'apiserver',
   'controller',
-  'cluster',
   'console',
   'registry',
   'licences',
