@@ -16,8 +16,16 @@ export function mediaOf(directory: string, version: string): string {
   return join(directory, 'media', version === to ? `${version}.iso` : version);
 }
 
-/** Builds and signs both releases as a release engineer does, below `directory`. */
-export async function buildReleases(directory: string, shell: Shell, teller: Teller): Promise<void> {
+/**
+ * Builds and signs both releases as a release engineer does, below `directory`.
+ * @param releases where their own manifests are: `<version>/{network,cache}`.
+ */
+export async function buildReleases(
+  directory: string,
+  shell: Shell,
+  teller: Teller,
+  releases = join(root, 'demo', 'releases'),
+): Promise<void> {
   const keys = keysOf(directory);
   teller.heading('A release engineer builds two releases and signs them');
   await shell.sluice(['bundle', 'keygen', '--out', keys]);
@@ -30,7 +38,7 @@ export async function buildReleases(directory: string, shell: Shell, teller: Tel
   ] as const) {
     const payload = `oci:${join(directory, 'payloads')}:${version}`;
     const quiet = version === from; // Once is enough to read.
-    await shell.sluice(payloadWords(version, previous, images, payload), { quiet });
+    await shell.sluice(payloadWords(join(releases, version), version, previous, images, payload), { quiet });
     await shell.sluice(bundleWords(version, images, payload, directory), { quiet });
   }
   await shell.sluice(['bundle', 'verify', mediaOf(directory, to), '--key', join(keys, 'sluice.pub')]);
@@ -43,12 +51,12 @@ function tagsOf(version: string, images: DemoImages): [string, string][] {
 }
 
 function payloadWords(
+  manifests: string,
   version: string,
   previous: string | undefined,
   images: DemoImages,
   out: string,
 ): string[] {
-  const manifests = join(root, 'demo', 'releases', version);
   return [
     ...['payload', 'build', '--version', version],
     ...(previous === undefined ? [] : ['--previous', previous]),

@@ -50,24 +50,21 @@ export interface DemoOptions {
   readonly tell: (facts: Partial<Summary>) => void;
 }
 
-interface Demo extends DemoOptions {
+/** What the story needs wherever it is told: a cluster that is reached by the shell's commands. */
+export interface Demo extends Pick<DemoOptions, 'directory' | 'teller' | 'signal' | 'tell'> {
   readonly shell: Shell;
-  readonly keys: string;
-  readonly media: (version: string) => string;
 }
+
+type WholeDemo = Demo & DemoOptions;
 
 /** The whole way once: two releases are built, a cluster is started at one and updated to the other. */
 export async function runDemo(options: DemoOptions): Promise<void> {
   const { directory, layout, teller, signal, tell } = options;
-  const demo: Demo = {
-    ...options,
-    shell: createShell(teller, options.program, signal, () => ({ KUBECONFIG: layout.kubeconfig })),
-    keys: keysOf(directory),
-    media: (version) => mediaOf(directory, version),
-  };
+  const shell = createShell(teller, options.program, signal, () => ({ KUBECONFIG: layout.kubeconfig }));
+  const demo: WholeDemo = { ...options, shell };
   await mkdir(directory, { recursive: true, mode: 0o700 });
   tell({ from, to, state: 'Building' });
-  await buildReleases(directory, demo.shell, teller);
+  await buildReleases(directory, shell, teller);
   const state = await startCluster(demo);
   const client = createKubeClient({
     ...loadKubeconfig(layout.kubeconfig),
@@ -76,24 +73,29 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   });
   const kubectl = await hasKubectl();
   try {
-    await attach(demo);
-    tell({ refusedBy: await refuse(demo, client) });
-    await mend(demo, client, kubectl);
-    await copy(demo, client);
-    await update(demo, client);
-    await cleanReleases(demo);
+    await tellStory(demo, client, kubectl);
     await summarize(demo, client, state, kubectl);
   } finally {
     await client.close();
   }
 }
 
-async function startCluster(demo: Demo): Promise<UpState> {
+/** From a cluster at the first release to one at the second. */
+export async function tellStory(demo: Demo, client: KubeClient, kubectl: boolean): Promise<void> {
+  await attach(demo);
+  demo.tell({ refusedBy: await refuse(demo, client) });
+  await mend(demo, client, kubectl);
+  await copy(demo, client);
+  await update(demo, client);
+  await cleanReleases(demo);
+}
+
+async function startCluster(demo: WholeDemo): Promise<UpState> {
   const { teller, layout, signal } = demo;
   teller.heading(`A cluster of three nodes, installed with ${from}`);
   const words = [
-    ...['up', '--dir', layout.dir, '--release', demo.media(from)],
-    ...['--key', join(demo.keys, 'sluice.pub'), '--workload', demo.runner],
+    ...['up', '--dir', layout.dir, '--release', mediaOf(demo.directory, from)],
+    ...['--key', join(keysOf(demo.directory), 'sluice.pub'), '--workload', demo.runner],
   ];
   teller.say(`${commandLine(shownProgram(demo.program), words)} &`);
   const log = await open(join(demo.directory, 'up.log'), 'a');
@@ -127,7 +129,7 @@ async function startCluster(demo: Demo): Promise<UpState> {
   }
 }
 
-async function upFailure(demo: Demo): Promise<Error> {
+async function upFailure(demo: WholeDemo): Promise<Error> {
   const told = await readFile(join(demo.directory, 'up.log'), 'utf8');
   const [, message = told.trim(), next] = /^error: (.*)\n(?: {2}next: (.*))?/m.exec(told) ?? [];
   const code = message.startsWith('no container can run here') ? 'CannotIsolate' : 'CommandFailed';
@@ -137,7 +139,7 @@ async function upFailure(demo: Demo): Promise<Error> {
 async function attach(demo: Demo): Promise<void> {
   const { teller, shell } = demo;
   teller.heading(`The disk with ${to} is attached to one node`);
-  await shell.sluice(['media', 'attach', demo.media(to), '--node', 'master-0']);
+  await shell.sluice(['media', 'attach', mediaOf(demo.directory, to), '--node', 'master-0']);
   await shell.sluice(['release', 'ls']);
 }
 
@@ -197,7 +199,7 @@ async function copy(demo: Demo, client: KubeClient): Promise<void> {
     .filter((each) => each.name === bundle(to))
     .reduce((sum, each) => sum + (each.bytesWritten ?? 0), 0);
   demo.tell({ bytesCopied, state: 'Available' });
-  await shell.sluice(['media', 'detach', demo.media(to), '--node', 'master-0']);
+  await shell.sluice(['media', 'detach', mediaOf(demo.directory, to), '--node', 'master-0']);
 }
 
 const updateMs = 120_000;
@@ -216,7 +218,7 @@ async function update(demo: Demo, client: KubeClient): Promise<void> {
   await following(demo, client, 'every node to boot into it', (nodes) =>
     nodes.every(({ status }) => status?.booted?.version === to && (status.holds?.length ?? 0) === 0),
   );
-  const { clusterVersion } = names('standalone');
+  const { clusterVersion } = names(client.platform);
   const done = await waitFor(
     client,
     client.kinds.ClusterVersion,
@@ -256,7 +258,7 @@ async function following(
     const { items } = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
     const version = await client.get<ClusterVersion>(
       client.kinds.ClusterVersion,
-      names('standalone').clusterVersion,
+      names(client.platform).clusterVersion,
     );
     const progressing = version.status?.conditions?.find(({ type }) => type === 'Progressing');
     // What it waits for is told by the nodes themselves, a line below.
@@ -284,14 +286,19 @@ async function cleanReleases(demo: Demo): Promise<void> {
   await shell.sluice(['release', 'ls']);
 }
 
-async function summarize(demo: Demo, client: KubeClient, state: UpState, kubectl: boolean): Promise<void> {
+async function summarize(
+  demo: WholeDemo,
+  client: KubeClient,
+  state: UpState,
+  kubectl: boolean,
+): Promise<void> {
   const { teller } = demo;
   const registries = state.nodes.map(({ registry }) => registry);
   demo.tell({ kubeconfig: state.kubeconfig, registries, caFile: state.caFile, authFile: state.authFile });
   teller.heading(`Completed: ${from} → ${to}`);
   const version = await client.get<ClusterVersion>(
     client.kinds.ClusterVersion,
-    names('standalone').clusterVersion,
+    names(client.platform).clusterVersion,
   );
   for (const entry of version.status?.history ?? []) {
     teller.say(`${entry.version}  ${entry.state}  ${entry.startedTime} – ${entry.completionTime ?? ''}`);

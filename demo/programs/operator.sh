@@ -1,7 +1,8 @@
 #!/bin/sh
 # A small operator. It reads its settings (if it has any) and reports in its ClusterOperator whether its operand
 # can run with them at this version. Environment: OPERATOR, VERSION, SETTINGS (namespace/name of a ConfigMap, or
-# empty), EVICTION_POLICIES (what this version understands).
+# empty), EVICTION_POLICIES (what this version understands),
+# CLUSTER_OPERATOR_API (group and version of ClusterOperator).
 set -u
 . /usr/libexec/api.sh
 
@@ -32,7 +33,7 @@ $(condition Available True AsExpected "The operand runs at $VERSION"),\
 $(condition Progressing False AsExpected "At version $VERSION"),\
 $(condition Degraded "$degraded" "$reason" "$message"),\
 $(condition Upgradeable True AsExpected "Nothing stands against an update")]}}"
-    if api PATCH "/apis/config.openshift.io/v1/clusteroperators/$OPERATOR/status" "$body" >/dev/null; then
+    if api PATCH "/apis/${CLUSTER_OPERATOR_API:-config.openshift.io/v1}/clusteroperators/$OPERATOR/status" "$body" >/dev/null; then
       echo "reported: $status"
       said=$status
     fi

@@ -17,6 +17,8 @@ export interface Names {
   readonly trustedKeys: string;
   /** ConfigMap in machineConfigNamespace: names and digests that nothing may remove. */
   readonly inUse: string;
+  /** ConfigMap in clusterVersionNamespace of OpenShift: the releases whose preflight has passed (update-gate policy). */
+  readonly updateGate: string;
   /** ConfigMap in configManagedNamespace, and its answer in configNamespace. */
   readonly adminGates: string;
   readonly adminAcks: string;
@@ -44,6 +46,7 @@ const shared = {
   preflightServiceAccount: 'preflight-reader',
   trustedKeys: 'sluice-trusted-keys',
   inUse: 'sluice-in-use',
+  updateGate: 'sluice-update-gate',
   adminGates: 'admin-gates',
   adminAcks: 'admin-acks',
   registrySecret: 'internal-release-image-registry-auth',

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { Command } from 'commander';
+import type { Platform } from '../api/kinds.ts';
+import { SluiceError } from '../errors/error.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { type LockAccessOptions, lockAccessOf, withLockAccess } from './lock-access.ts';
 import { operationsOf, withOperationsOptions } from './operations.ts';
@@ -9,7 +11,7 @@ interface ControllerCommandOptions extends ConnectOptions, LockAccessOptions {
   readonly releaseImage?: string;
   readonly lockListen?: string;
   readonly trustedKeys?: string;
-  readonly ca: string;
+  readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
   readonly identity?: string;
@@ -26,7 +28,10 @@ export function command(): Command {
     .option('--release-image <ref>', 'the release that the cluster was installed with, by digest')
     .option('--lock-listen <address:port>', 'serve the FleetLock protocol there')
     .option('--trusted-keys <dir>', 'trusted keys beside those of the ConfigMap sluice-trusted-keys')
-    .requiredOption('--ca <file>', "the authority of the nodes' registries")
+    .option(
+      '--ca <file>',
+      "the authority of the nodes' registries (default, on Kubernetes: one that the controller makes)",
+    )
     .option('--cert <file>', 'client certificate for the registries (default: the password of their Secret)')
     .option('--key <file>', 'its key')
     .option(
@@ -49,19 +54,13 @@ async function start(options: ControllerCommandOptions): Promise<void> {
   followParent();
   const operations = await operationsOf(options);
   const client = await connect(options);
-  const read = async (file: string | undefined) =>
-    file === undefined ? undefined : await readFile(file, 'utf8');
-  const readIdentity = async () => ({
-    caPem: await readFile(options.ca, 'utf8'),
-    certPem: await read(options.cert),
-    keyPem: await read(options.key),
-  });
+  const read = () => registryOf(options, client.platform);
+  const registry = await read();
   try {
     await runControllers({
       client,
       platform: client.platform,
-      registry: await readIdentity(),
-      rereadRegistry: readIdentity,
+      ...(registry === undefined ? {} : { registry, rereadRegistry: async () => (await read()) ?? registry }),
       ...(options.trustedKeys === undefined ? {} : { trustedKeysDirectory: options.trustedKeys }),
       ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
       ...(options.lockListen === undefined
@@ -76,4 +75,16 @@ async function start(options: ControllerCommandOptions): Promise<void> {
     await client.close();
     endSoon();
   }
+}
+
+/** Undefined where the controller is to make certificates itself. */
+async function registryOf(options: ControllerCommandOptions, platform: Platform) {
+  const { ca, cert, key } = options;
+  const read = async (file: string | undefined) =>
+    file === undefined ? undefined : await readFile(file, 'utf8');
+  if (ca !== undefined) {
+    return { caPem: await readFile(ca, 'utf8'), certPem: await read(cert), keyPem: await read(key) };
+  }
+  if (platform === 'kubernetes') return undefined;
+  throw new SluiceError('Usage', `--ca is missing: on ${platform} the registries have an authority already`);
 }

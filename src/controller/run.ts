@@ -7,11 +7,13 @@ import type { KubeClient } from '../kube/client.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
 import type { LockAccess } from '../lock/access.ts';
 import { keepDefaultGroup } from '../lock/default-group.ts';
-import { createLockServer } from '../lock/server.ts';
+import { createLockServer, drainHolders } from '../lock/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { runPreflightController } from '../preflight/controller.ts';
+import { runUpdateGate } from '../preflight/update-gate.ts';
+import { keepCertificates } from '../release/certificates.ts';
 import { clusterContent, type RegistryIdentity } from '../release/content.ts';
 import { runReleaseController } from '../release/controller.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
@@ -20,8 +22,8 @@ import { runUpdateController } from '../update/controller.ts';
 export interface ControllerOptions {
   readonly client: KubeClient;
   readonly platform: Platform;
-  /** By which this process reads the nodes' registries. */
-  readonly registry: RegistryIdentity;
+  /** By which this process reads the nodes' registries; absent: the certificates that it makes itself are used. */
+  readonly registry?: RegistryIdentity;
   /** Where that may change while this process runs. */
   readonly rereadRegistry?: () => Promise<RegistryIdentity>;
   /** Directory of trusted keys beside those of the ConfigMap. */
@@ -78,7 +80,7 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       clock,
       onReach: sight.reached,
       onLeading: sight.leading,
-      run: (leading) => lead(options, clock, leading, locks.run),
+      run: (leading, holds) => lead({ ...options, client: client.fenced(holds) }, clock, leading),
     });
     if (lost) {
       throw new SluiceError(
@@ -116,33 +118,41 @@ function leaseSight(metrics: Metrics, clock: Clock) {
   };
 }
 
-async function lead(
-  options: ControllerOptions,
-  clock: Clock,
-  signal: AbortSignal,
-  drain: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const { client, platform, registry } = options;
-  const content = clusterContent(client, registry, { reread: options.rereadRegistry });
-  const reader = (part: string) => ({
-    client,
+/** What one process alone does; its client writes only while the lease is ours. */
+async function lead(options: ControllerOptions, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { client, platform } = options;
+  const certificates = () => keepCertificates(client, [], clock);
+  const registry = options.registry ?? (await certificates());
+  const content = clusterContent(client, registry, {
+    reread: options.registry === undefined ? certificates : options.rereadRegistry,
+  });
+  const part = (name: string) => ({ client, clock, logger: options.logger.child({ part: name }), signal });
+  const reader = (name: string) => ({
+    ...part(name),
     platform,
     content,
     trustedKeys: () => trustedKeys(client, options.trustedKeysDirectory),
-    clock,
-    logger: options.logger.child({ part }),
-    signal,
   });
+  /** Where Sluice itself takes the cluster from one release to the next. */
+  const updating = () => [
+    runUpdateController({
+      ...reader('update'),
+      ...(options.initialRelease === undefined ? {} : { initialRelease: options.initialRelease }),
+    }),
+    drainHolders({ ...part('lock'), metrics: options.metrics }),
+    ...(options.lock === undefined ? [] : [keepDefaultGroup(part('lock'))]),
+  ];
+  /** The cluster-version operator applies releases there, the machine-config operator reboots nodes. */
+  const besideOpenShift = () => [runUpdateGate(part('update-gate'))];
   try {
     await Promise.all([
-      runReleaseController({ ...reader('release'), keys: reader('release').trustedKeys }),
-      runPreflightController(reader('preflight')),
-      runUpdateController({
-        ...reader('update'),
-        ...(options.initialRelease === undefined ? {} : { initialRelease: options.initialRelease }),
+      runReleaseController({
+        ...reader('release'),
+        keys: reader('release').trustedKeys,
+        certificates: options.registry === undefined,
       }),
-      drain(signal),
-      ...(options.lock === undefined ? [] : [keepDefaultGroup(reader('lock'))]),
+      runPreflightController(reader('preflight')),
+      ...(platform === 'openshift' ? besideOpenShift() : updating()),
     ]);
   } finally {
     await content.close();

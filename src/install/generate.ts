@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { renderCrds } from '../api/crds.ts';
 import { shippedText } from '../program/files.ts';
 import { crdFile } from './manifests.ts';
-import { renderForKubernetes, sharedFiles } from './render.ts';
+import { renderForKubernetes, renderForOpenShift, sharedFiles } from './render.ts';
 
 const note = (from: string) => `# Generated from ${from} by \`npm run generate\`: change that, not this.\n`;
 
@@ -11,8 +11,9 @@ const note = (from: string) => `# Generated from ${from} by \`npm run generate\`
 export function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
   for (const file of sharedFiles) {
-    const text = renderForKubernetes(shippedText(`deploy/standalone/${file}`));
-    files.set(`deploy/kubernetes/${file}`, `${note(`deploy/standalone/${file}`)}${text}`);
+    const [from, text] = [note(`deploy/standalone/${file}`), shippedText(`deploy/standalone/${file}`)];
+    files.set(`deploy/kubernetes/${file}`, `${from}${renderForKubernetes(text)}`);
+    files.set(`deploy/openshift/${file}`, `${from}${renderForOpenShift(text)}`);
   }
   for (const platform of ['kubernetes', 'openshift'] as const) {
     const crds = renderCrds(platform).map((crd) => stringify(crd, { lineWidth: 118, indentSeq: false }));

@@ -10,6 +10,9 @@ export const sharedFiles = [
   '40-release-guard.yaml',
 ] as const;
 
+/** What OpenShift gets of the same: there the platform's own operators apply releases and drain nodes. */
+const notOnOpenShift = ['sluice-updater', 'sluice-payload-applier'];
+
 const controllerUser = 'sluice-controller';
 const nodesGroup = 'system:nodes';
 
@@ -19,8 +22,7 @@ const nodesGroup = 'system:nodes';
  */
 export function renderForKubernetes(text: string): string {
   const documents = parseAllDocuments(renamed(text)) as Document[];
-  for (const document of documents) {
-    const root = document.contents;
+  for (const { contents: root } of documents) {
     if (!isMap(root)) continue;
     withSeq(root, 'rules', renderRules);
     withSeq(root, 'subjects', renderSubjects);
@@ -28,6 +30,22 @@ export function renderForKubernetes(text: string): string {
     const constraints = isMap(spec) ? spec.get('matchConstraints') : undefined;
     if (isMap(constraints)) withSeq(constraints, 'resourceRules', renderRules);
   }
+  return textOf(documents);
+}
+
+/** A file of deploy/standalone as OpenShift needs it: the same groups and namespaces, ServiceAccounts, fewer rights. */
+export function renderForOpenShift(text: string): string {
+  const documents = (parseAllDocuments(text) as Document[]).filter(
+    ({ contents }) =>
+      !notOnOpenShift.includes(
+        String(contents && isMap(contents) ? contents.getIn(['metadata', 'name']) : ''),
+      ),
+  );
+  for (const { contents: root } of documents) if (isMap(root)) withSeq(root, 'subjects', renderSubjects);
+  return textOf(documents);
+}
+
+function textOf(documents: readonly Document[]): string {
   const texts = documents.map((document) =>
     document
       .toString({ lineWidth: 118, indentSeq: false, flowCollectionPadding: false })

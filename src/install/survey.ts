@@ -1,7 +1,9 @@
 import type { AnyObject, CustomResourceDefinition, KubeObject, Schema } from '../api/core.ts';
 import { type KindName, type KindRef, type Platform, resourceName, sluiceGroup } from '../api/kinds.ts';
-import { labels, partOf } from '../api/names.ts';
+import { labels, names, partOf } from '../api/names.ts';
+import { messageOf } from '../errors/error.ts';
 import { type KubeClient, pathOf } from '../kube/client.ts';
+import { ApiError } from '../kube/error.ts';
 import { mergeManifest, sameValue } from '../kube/merge.ts';
 
 /** How an object that is shipped stands in a cluster. */
@@ -149,6 +151,7 @@ async function remarksOn(
         ? 'spec.desiredUpdate has no field mode here (default feature set): a preflight is an UpdatePreflight, never a desiredUpdate'
         : 'spec.desiredUpdate has the field mode; Sluice never sets it, since the cluster-version operator may not know it',
   });
+  remarks.push(await gateRemark(client));
   const isOwn = client.kinds.InternalReleaseImage.group === sluiceGroup;
   remarks.push({
     name: 'ReleaseContent',
@@ -158,6 +161,33 @@ async function remarksOn(
       : 'the machine-config operator does not serve InternalReleaseImage; Sluice defines it',
   });
   return remarks;
+}
+
+/** Whether the update gate acts, tried with a release that nobody has, and without writing anything. */
+async function gateRemark(client: KubeClient): Promise<Remark> {
+  const name = 'UpdateGate';
+  const { ClusterVersion: kind, ValidatingAdmissionPolicyBinding } = client.kinds;
+  const { clusterVersion, updateGate } = names(client.platform);
+  if ((await client.tryGet(ValidatingAdmissionPolicyBinding, updateGate)) === undefined)
+    return { name, ok: true, message: 'the update gate is not installed yet' };
+  try {
+    await client.raw({
+      method: 'PATCH',
+      path: pathOf(kind, undefined, clusterVersion),
+      query: { dryRun: 'All' },
+      contentType: 'application/merge-patch+json',
+      body: { spec: { desiredUpdate: { image: `sluice.dev/probe@sha256:${'0'.repeat(64)}`, force: null } } },
+    });
+  } catch (error) {
+    if (error instanceof ApiError && error.message.includes(`'${updateGate}'`))
+      return { name, ok: true, message: 'the update gate refuses a release whose preflight has not passed' };
+    return { name, ok: false, message: `whether the update gate acts cannot be told: ${messageOf(error)}` };
+  }
+  return {
+    name,
+    ok: false,
+    message: `the update gate lets everything through: see that the ConfigMap ${updateGate} stands; where it was deleted and made again, the API servers must be restarted`,
+  };
 }
 
 /** The schema of a field as the definition serves it; undefined where it has none. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Draft, KubeObject } from '../api/core.ts';
 import { apiVersionOf, type KindRef, type KindTable, kindTable, type Platform } from '../api/kinds.ts';
+import { SluiceError } from '../errors/error.ts';
 import { createDiscovery } from './discovery.ts';
 import { isNotFound } from './error.ts';
 import {
@@ -12,7 +13,7 @@ import {
   podLog,
   type TokenOptions,
 } from './subresources.ts';
-import { type CallOptions, createTransport, type TransportOptions } from './transport.ts';
+import { type CallOptions, createTransport, type Transport, type TransportOptions } from './transport.ts';
 import { readWatch, type WatchEvent, type WatchOptions } from './watch.ts';
 
 export interface ListOptions extends CallOptions {
@@ -116,6 +117,13 @@ export interface KubeClient {
     signal?: AbortSignal;
     timeoutMs?: number;
   }): Promise<unknown>;
+  /** What the API server's clock says, by the Date of an answer (RFC 9110, 6.6.1), in Unix milliseconds, to the second. */
+  serverTime(): Promise<number | undefined>;
+  /**
+   * The same client, whose every write first asks `mayWrite`, at the last moment before it leaves: a leader that was
+   * stopped and goes on must not write what it had decided before. Errors of its writes: Conflict, besides the usual.
+   */
+  fenced(mayWrite: () => boolean): KubeClient;
   close(): Promise<void>;
 }
 
@@ -152,7 +160,10 @@ function objectPath(kind: KindRef, name: string, namespace?: string, subresource
 
 /** A client of the API server at `server`. */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
-  const transport = createTransport(options);
+  return clientOver(createTransport(options), options);
+}
+
+function clientOver(transport: Transport, options: KubeClientOptions): KubeClient {
   const kinds = kindTable(options.platform, {
     machineConfigOperatorServes: options.machineConfigOperatorServes ?? false,
   });
@@ -290,7 +301,26 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
         return text;
       }
     },
+    async serverTime() {
+      const answer = await transport.send({ method: 'GET', path: '/readyz', timeoutMs: 5_000 });
+      await answer.discard();
+      const date = Date.parse(String(answer.headers.date));
+      return Number.isNaN(date) ? undefined : date;
+    },
+    fenced: (mayWrite) => clientOver(fencedTransport(transport, mayWrite), options),
     close: () => transport.close(),
   };
   return client;
+}
+
+function fencedTransport(transport: Transport, mayWrite: () => boolean): Transport {
+  const fence = () => {
+    if (!mayWrite())
+      throw new SluiceError('Conflict', 'the lease has run out, so another may lead and write now');
+  };
+  return {
+    ...transport,
+    send: (request) => transport.send({ ...request, fence }),
+    text: (request) => transport.text({ ...request, fence }),
+  };
 }

@@ -105,6 +105,8 @@ test('who cannot renew stops working before another one leads', async () => {
   };
   const cutOff: LeaderElectionOptions['client'] = {
     kinds: client.kinds,
+    list: client.list,
+    watch: client.watch,
     tryGet: async (...args) => {
       guard();
       return await client.tryGet(...args);

@@ -4,17 +4,21 @@ import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { KubeClient } from './client.ts';
 import { isAlreadyExists, isConflict } from './error.ts';
+import { createInformer, type Informer } from './informer.ts';
 
 export interface LeaderElectionOptions {
-  readonly client: Pick<KubeClient, 'kinds' | 'tryGet' | 'create' | 'update'>;
+  readonly client: Pick<KubeClient, 'kinds' | 'tryGet' | 'create' | 'update' | 'list' | 'watch'>;
   readonly leaseName: string;
   readonly namespace: string;
   /** Tells this process from every other, such as host name and a random part. */
   readonly identity: string;
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** The work of the leader; its signal aborts when the lease is lost or `signal` aborts. */
-  run(signal: AbortSignal): Promise<void>;
+  /**
+   * The work of the leader; its signal aborts when the lease is lost or `signal` aborts. `holds` tells at any moment
+   * whether the lease is still ours for sure: a process that was stopped and goes on asks it before each write.
+   */
+  run(signal: AbortSignal, holds: () => boolean): Promise<void>;
   /** Called whenever the API has answered for the lease. */
   readonly onReach?: () => void;
   readonly onLeading?: (leads: boolean) => void;
@@ -75,6 +79,14 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
   const logger = options.logger.child({ lease: leaseName, identity });
   const kind = client.kinds.Lease;
   let sight: LeaseSight | undefined;
+  /** When the lease was last ours for sure. */
+  let renewedMs = Number.NEGATIVE_INFINITY;
+
+  function note(lease: Lease | undefined): void {
+    const { holderIdentity: holder, renewTime } = lease?.spec ?? {};
+    if (sight?.renewTime === renewTime && sight?.holder === holder) return;
+    sight = { renewTime, holder, seenMs: clock.monotonic() };
+  }
 
   /** Takes or renews the lease once; false where somebody else holds it. */
   async function tryHold(trying: AbortSignal): Promise<boolean> {
@@ -89,11 +101,8 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
       return true;
     }
     const holder = standing.spec?.holderIdentity;
-    const renewTime = standing.spec?.renewTime;
     if (!mayTakeLease(standing, sight, identity, clock.monotonic())) {
-      if (sight?.renewTime !== renewTime || sight?.holder !== holder) {
-        sight = { renewTime, holder, seenMs: clock.monotonic() };
-      }
+      note(standing);
       return false;
     }
     const ours = holder === identity;
@@ -128,26 +137,55 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     }
   }
 
-  /** When the attempt began that took the lease; undefined where `signal` aborted before. */
-  async function waitForLease(): Promise<number | undefined> {
-    while (!signal.aborted) {
-      const beganMs = clock.monotonic();
-      if ((await attempt(signal)) === 'held') return beganMs;
-      await clock.sleep(timing.retryMs, signal);
+  /**
+   * By watch, so that a lease that is given back is taken at once, and one that runs out when it does: counted from
+   * when its last renewal was seen, which is when it was written. False where `signal` aborted before.
+   */
+  async function waitForLease(): Promise<boolean> {
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    const scope = { namespace, fieldSelector: `metadata.name=${leaseName}` };
+    const leases = createInformer<Lease>(client, kind, { ...scope, logger, clock, signal: until });
+    let news = new AbortController();
+    leases.onChange((change) => {
+      note(change.type === 'deleted' ? undefined : change.object);
+      const { holderIdentity = '' } = change.object.spec ?? {};
+      if (change.type === 'deleted' || holderIdentity === '') news.abort();
+    });
+    try {
+      for (let watching = false; !signal.aborted; watching = true) {
+        const beganMs = clock.monotonic();
+        if ((await attempt(signal)) === 'held') {
+          renewedMs = beganMs;
+          return true;
+        }
+        if (!watching) leases.start();
+        await clock.sleep(waitMs(leases), AbortSignal.any([signal, news.signal]));
+        news = new AbortController();
+      }
+      return false;
+    } finally {
+      over.abort();
     }
-    return undefined;
+  }
+
+  /** Until the lease runs out as it was last seen; a watch that fails is no reason to wait longer than a try takes. */
+  function waitMs(leases: Informer<Lease>): number {
+    const durationMs = (leases.get(leaseName, namespace)?.spec?.leaseDurationSeconds ?? 0) * 1000;
+    const leftMs = durationMs - (clock.monotonic() - (sight?.seenMs ?? 0));
+    return leftMs > 0 && leftMs < timing.retryMs ? leftMs : timing.retryMs;
   }
 
   /** Renews until the deadline passes without success, or somebody else holds the lease; then it is lost. */
-  async function keepLease(takenMs: number, over: AbortSignal): Promise<boolean> {
-    let renewedMs = takenMs;
+  async function keepLease(over: AbortSignal): Promise<boolean> {
     while (!over.aborted) {
       await clock.sleep(timing.retryMs, over);
       if (over.aborted) break;
       const beganMs = clock.monotonic();
       const outcome = await attemptWithin(renewedMs + timing.renewDeadlineMs - beganMs, over);
-      // Whoever was stopped for a while, as a virtual machine is, finds the lease with another.
-      if (outcome === 'anothers') return true;
+      // Whoever was stopped for a while, as a virtual machine is, finds the lease with another, or had lost it for a
+      // while without anybody taking it: either way what is in its memory is old.
+      if (outcome === 'anothers' || beganMs - renewedMs >= timing.leaseMs) return true;
       if (outcome === 'held') renewedMs = beganMs;
       else if (!over.aborted && clock.monotonic() - renewedMs >= timing.renewDeadlineMs) return true;
     }
@@ -182,21 +220,21 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
     }
   }
 
-  const takenMs = await waitForLease();
-  if (takenMs === undefined) return { lost: false };
+  if (!(await waitForLease())) return { lost: false };
   logger.info({}, 'leading');
   options.onLeading?.(true);
   const work = new AbortController();
   const stopWork = () => work.abort(signal.reason);
   signal.addEventListener('abort', stopWork, { once: true });
-  const keeping = keepLease(takenMs, work.signal).then((lost) => {
+  const keeping = keepLease(work.signal).then((lost) => {
     if (lost) {
       logger.error({}, 'lease lost');
       work.abort(new Error('the lease was lost'));
     }
     return lost;
   });
-  const working = options.run(work.signal);
+  const holds = () => clock.monotonic() - renewedMs < timing.renewDeadlineMs && !work.signal.aborted;
+  const working = options.run(work.signal, holds);
   try {
     // Work that does not end when its lease is lost must not keep the process: nobody would lead then.
     await Promise.race([working, keeping.then((lost) => (lost ? overrun() : working))]);

@@ -36,6 +36,8 @@ export interface ApiRequest extends CallOptions {
   readonly accept?: string;
   /** Milliseconds between two pieces of the body, where it is another; 0 never. */
   readonly stallTimeoutMs?: number;
+  /** Asked right before a write leaves this process; it throws where the write may not be made any more. */
+  readonly fence?: () => void;
 }
 
 export interface Transport {
@@ -80,6 +82,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function sendAs(credential: Credential, request: ApiRequest): Promise<HttpResponse> {
     const timeoutMs = request.timeoutMs ?? timeoutMsDefault;
+    if (request.method !== 'GET') request.fence?.();
     const answer = await http.request({
       method: request.method,
       url: `${options.server}${request.path}${queryOf(request.query)}`,

@@ -71,8 +71,14 @@ export function createLockServer(options: LockServerOptions): LockServer {
       tidings,
       uncordon: (node) => uncordon(client, node),
     }),
-    run: (signal) => keepHolders({ ...options, store, tidings, signal }),
+    run: (signal) => drainHolders({ ...options, signal }),
   };
+}
+
+/** As `LockServer.run`, with a client of its own: only the leader drains. */
+export function drainHolders(options: LockServerOptions): Promise<void> {
+  const { client } = options;
+  return keepHolders({ ...options, store: createApiStore(client), tidings: createTidings(client, options) });
 }
 
 /** The FleetLock server of a fleet without a cluster: the protocol over a store, nothing is drained. */

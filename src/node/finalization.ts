@@ -3,7 +3,6 @@ import type { NodeUpdate, NodeUpdateStatusCalendar } from '../api/resources.ts';
 import type { Desired } from '../finalize/agent.ts';
 import { type ClockEvidence, clockSkewMsMax } from '../finalize/clock-trust.ts';
 import type { AgentReport } from '../finalize/report.ts';
-import type { HttpClient } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ConditionUpdate, setCondition } from '../kube/conditions.ts';
 import type { Clock } from '../observe/clock.ts';
@@ -146,10 +145,12 @@ export function createReporter(
 /** The API server's time is asked this often at most. */
 const skewAgeMsMax = 60_000;
 
-/** How far this clock is from the API server's, by the Date header of an answer (RFC 9110, 6.6.1). */
+/**
+ * How far this clock is from the API server's.
+ * @param serverTime what the server's clock says, in Unix milliseconds; undefined where it does not say.
+ */
 export function createSkewMeter(
-  http: HttpClient,
-  server: string,
+  serverTime: () => Promise<number | undefined>,
   clock: Clock,
 ): () => Promise<Omit<ClockEvidence, 'declared'>> {
   let known: { readonly at: number; readonly wall: number; readonly skewMs: number } | undefined;
@@ -159,10 +160,8 @@ export function createSkewMeter(
     const wasSet = known !== undefined && Math.abs(clock.now() - known.wall - age) > clockSkewMsMax;
     if (known !== undefined && age < skewAgeMsMax && !wasSet) return { skewMs: known.skewMs };
     try {
-      const response = await http.request({ url: `${server}/readyz`, signal: AbortSignal.timeout(5_000) });
-      await response.discard();
-      const date = Date.parse(String(response.headers.date));
-      if (Number.isNaN(date)) return {};
+      const date = await serverTime();
+      if (date === undefined) return {};
       known = { at: clock.monotonic(), wall: clock.now(), skewMs: clock.now() - date };
       return { skewMs: known.skewMs };
     } catch {

@@ -152,7 +152,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     configDirectories: options.configDirectories,
     desired: () => desiredOf(updates.get(name) as NodeUpdate | undefined),
     report: createReporter(client, name, options.agentVersion, clock),
-    skew: createSkewMeter(registryHttp, client.server, clock),
+    skew: createSkewMeter(client.serverTime, clock),
     metrics: options.metrics,
     clock,
     logger: logger.child({ part: 'finalize' }),

@@ -12,6 +12,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { aggregate } from './aggregate.ts';
+import { keepCertificates } from './certificates.ts';
 import type { ClusterContent } from './content.ts';
 import { keepCredentials } from './credentials.ts';
 import { createDocuments } from './documents.ts';
@@ -36,6 +37,8 @@ export interface ReleaseControllerContext {
   /** The nodes' registries: documents are read from them, and they are asked whether they answer. */
   readonly content: ClusterContent;
   readonly keys: () => Promise<readonly TrustedKey[]>;
+  /** Whether the registries' certificates are ours to make: where no platform makes them. */
+  readonly certificates?: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -85,6 +88,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     try {
       const step = await keepCredentials(client, acceptedCredentials());
       if (step !== 'None') logger.info({ step }, 'credentials of the registries');
+      if (context.certificates === true) await keepCertificates(client, addresses(), clock);
       await writeInUse(client, used);
       await writeMirrors(client, wantedMirrors([...read.values()]));
       const words = await signatures.keep(read.values());
@@ -197,10 +201,15 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     };
   }
 
+  const addresses = () =>
+    caches.nodes
+      .list()
+      .flatMap((node) => addressOf(node) ?? [])
+      .sort();
+
   function wantedMirrors(read: readonly BundleDocument[]) {
-    const addresses = caches.nodes.list().flatMap((node) => addressOf(node) ?? []);
     const images = read.flatMap((document) => document.images);
-    return mirrorEntries({ images, addresses: addresses.sort(), registryPort, apiInt });
+    return mirrorEntries({ images, addresses: addresses(), registryPort, apiInt });
   }
 
   async function pingLoop(): Promise<void> {

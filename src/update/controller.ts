@@ -269,7 +269,9 @@ async function findOrCreate(client: KubeClient, options: UpdateOptions): Promise
   const { kinds } = client;
   const { clusterVersion: name } = names(options.platform);
   const standing = await client.tryGet(kinds.ClusterVersion, name);
-  if (standing !== undefined || options.initialRelease === undefined) return standing;
+  if (standing !== undefined) return standing;
+  // On plain Kubernetes nobody else makes it, and its first release is what a person then asks for.
+  if (options.initialRelease === undefined && options.platform !== 'kubernetes') return undefined;
   try {
     return await client.create(kinds.ClusterVersion, {
       metadata: { name },

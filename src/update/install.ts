@@ -14,7 +14,7 @@ export interface InstallOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The payload, by digest, that a cluster without a history is installed with. */
+  /** The payload, by digest, that a cluster without a history is installed with; absent: what spec.desiredUpdate asks for. */
   readonly initialRelease?: string;
 }
 
@@ -23,16 +23,17 @@ export interface InstallOptions {
  * was lost, the one that runs. Its signature is the only gate: nothing changes by it but what is new or was mended.
  */
 export async function install(
-  { client, clock, initialRelease = '', logger }: InstallOptions,
+  { client, clock, initialRelease, logger }: InstallOptions,
   releases: Releases,
   claims: readonly BundleClaim[],
   clusterVersion: ClusterVersion,
 ): Promise<ClusterVersion> {
   const { kinds } = client;
-  const digest = digestPart(initialRelease);
+  const first = initialRelease ?? wished(clusterVersion, claims);
+  const digest = digestPart(first);
   if (!isDigest(digest)) return clusterVersion;
   const refuse = async (reason: string, message: string): Promise<ClusterVersion> => {
-    const status = unacceptedStatus(clusterVersion, initialRelease, { reason, message }, clock.now());
+    const status = unacceptedStatus(clusterVersion, first, { reason, message }, clock.now());
     if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
     return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
   };
@@ -55,6 +56,18 @@ export async function install(
     if (!isSluiceError(error)) throw error;
     return await refuse('RetrievePayload', messageOf(error));
   }
+}
+
+/**
+ * The release that a person asks for first, where none came with the installation: by its image, or by a version that
+ * is at hand exactly once. '' where nothing is asked for.
+ */
+function wished({ spec }: ClusterVersion, claims: readonly BundleClaim[]): string {
+  const { image = '', version = '' } = spec.desiredUpdate ?? {};
+  if (image !== '' || version === '') return image;
+  const payloads = new Set(claims.filter((claim) => claim.version === version).map(({ payload }) => payload));
+  const [only] = payloads;
+  return only === undefined || payloads.size > 1 ? '' : `release@${only}`;
 }
 
 /** Verified releases that may be the running one, the initial first. Errors: those of the initial, where it is alone. */

@@ -28,6 +28,8 @@ export interface RealClusterOptions {
   readonly durable?: boolean;
   /** Default true. */
   readonly controllers?: boolean;
+  /** Whether every request is written down, one JSON line each, in `audit.log` of the directory. */
+  readonly audit?: boolean;
   /** A kube-scheduler too, and kubelets restricted to what is theirs. Default false. */
   readonly nodes?: boolean;
 }
@@ -83,7 +85,10 @@ export async function startRealCluster(options: RealClusterOptions = {}): Promis
     rmSync(dir, { recursive: true, force: true });
   };
   const startApi = async () => {
-    start('kube-apiserver', apiArguments(file, ports, options.nodes === true));
+    start('kube-apiserver', [
+      ...apiArguments(file, ports, options.nodes === true),
+      ...(options.audit === true ? auditArguments(file) : []),
+    ]);
     await ready(url, authority.certPem, admin);
   };
   start('etcd', etcdArguments(file, ports, options.durable === true));
@@ -141,6 +146,19 @@ function apiArguments(file: FileOf, ports: Ports, nodes: boolean): string[] {
     '--allow-privileged',
     ...(nodes ? ['--enable-admission-plugins', 'NodeRestriction'] : []),
   ];
+}
+
+/** Who did what with which resource; no bodies, so no secrets. */
+const auditPolicy = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived', 'ResponseStarted'],
+  rules: [{ level: 'Metadata' }],
+};
+
+function auditArguments(file: FileOf): string[] {
+  writeFileSync(file('audit-policy.json'), JSON.stringify(auditPolicy));
+  return ['--audit-policy-file', file('audit-policy.json'), '--audit-log-path', file('audit.log')];
 }
 
 function managerArguments(file: FileOf, ports: Ports): string[] {

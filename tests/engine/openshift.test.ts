@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { names } from '../../src/api/names.ts';
+import type { ClusterVersion } from '../../src/api/resources.ts';
+import { surveyCluster } from '../../src/install/survey.ts';
+import { uninstallObjects } from '../../src/install/uninstall.ts';
+import { ApiError } from '../../src/kube/error.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { silentLogger } from '../../src/observe/log.ts';
+import { runUpdateGate } from '../../src/preflight/update-gate.ts';
+import { needs } from '../tier.ts';
+import { type OpenShiftCluster, startOpenShift } from './openshift.ts';
+import { needsRealEngine } from './real.ts';
+
+const { clusterVersion, clusterVersionNamespace: namespace, updateGate } = names('openshift');
+const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+const image = (letter: string) => `quay.io/openshift-release-dev/ocp-release@${digest(letter)}`;
+const running = 'a';
+const passed = 'b';
+const other = 'c';
+
+type Wish = Record<string, unknown> | null;
+
+for (const featureSet of ['default', 'preview'] as const) {
+  describe(`OpenShift, ${featureSet} feature set`, { ...needsRealEngine(), ...needs('shared-data') }, () => {
+    let cluster: OpenShiftCluster;
+    before(async () => {
+      cluster = await startOpenShift({ featureSet });
+      await setStatus(cluster.operator);
+      await allow({ digests: digest(passed), versions: '4.17.1' });
+      await untilGateActs();
+    });
+    after(() => cluster?.close());
+
+    const setStatus = async (client: OpenShiftCluster['client']) => {
+      const { kinds } = cluster.client;
+      const version = await client.get(kinds.ClusterVersion, clusterVersion);
+      const desired = { version: '4.16.0', image: image(running) };
+      const time = '2026-01-01T00:00:00Z';
+      const entry = {
+        ...desired,
+        state: 'Completed',
+        startedTime: time,
+        completionTime: time,
+        verified: true,
+      };
+      await client.updateStatus(kinds.ClusterVersion, {
+        ...version,
+        status: {
+          desired,
+          history: [entry],
+          observedGeneration: 1,
+          versionHash: 'x',
+          availableUpdates: null,
+        },
+      } as ClusterVersion);
+    };
+    /** As the controller does: in place. */
+    const allow = (data: Record<string, string>) =>
+      cluster.client.patch(cluster.client.kinds.ConfigMap, updateGate, { data }, { namespace });
+    const ask = (wish: Wish, client = cluster.client) =>
+      client.patch(cluster.client.kinds.ClusterVersion, clusterVersion, { spec: { desiredUpdate: wish } });
+    const refused = (error: unknown) => {
+      assert.ok(error instanceof ApiError, String(error));
+      assert.equal(error.status, 403);
+      assert.match(error.message, /has not passed on this cluster/);
+      return true;
+    };
+    /** An API server hears of policies and parameters a moment later. */
+    const untilGateActs = async () => {
+      for (let tries = 0; tries < 100; tries += 1) {
+        const [open, closed] = await Promise.all([isRefused(passed), isRefused(other)]);
+        if (closed && !open) return;
+        await systemClock.sleep(100);
+      }
+      assert.fail('the gate does not act');
+    };
+    const isRefused = async (letter: string) => {
+      const { ClusterVersion: kind } = cluster.client.kinds;
+      const body = { spec: { desiredUpdate: { image: image(letter) } } };
+      return await cluster.client
+        .raw({
+          method: 'PATCH',
+          path: `/apis/${kind.group}/${kind.version}/clusterversions/${clusterVersion}`,
+          query: { dryRun: 'All' },
+          body,
+          contentType: 'application/merge-patch+json',
+        })
+        .then(
+          () => false,
+          (error) => error instanceof ApiError && error.status === 403,
+        );
+    };
+
+    test('cluster check knows it, and leaves the definitions that are its own', async () => {
+      const survey = await surveyCluster(cluster.client, cluster.shipped);
+      assert.equal(survey.platform, 'openshift');
+      const owners = Object.fromEntries(survey.kinds.map(({ kind, owner }) => [kind, owner]));
+      assert.equal(owners.ClusterVersion, 'platform');
+      assert.equal(owners.ImageDigestMirrorSet, 'platform');
+      assert.equal(owners.UpdatePreflight, 'sluice');
+      assert.deepEqual(
+        survey.objects.filter(({ state }) => state !== 'unchanged'),
+        [],
+      );
+      const mode = survey.remarks.find(({ name }) => name === 'PreflightMode');
+      assert.match(
+        mode?.message ?? '',
+        featureSet === 'default' ? /has no field mode/ : /has the field mode/,
+      );
+      assert.ok(
+        survey.remarks.every(({ ok }) => ok),
+        JSON.stringify(survey.remarks),
+      );
+    });
+
+    test('the gate lets a release through whose preflight passed, by digest or by version, and no other', async () => {
+      await ask({ image: image(passed), version: '4.17.1' });
+      await ask(null);
+      await ask({ version: '4.17.1' });
+      await ask(null);
+      for (const wish of [
+        { image: image(other), version: '4.17.2' },
+        { image: image(other), version: '4.16.1' }, // A z-stream.
+        { version: '4.16.1' }, // As GitOps writes it.
+        { version: '4.16.0', architecture: 'Multi' }, // The same version, another payload.
+        { image: `quay.io/openshift-release-dev/ocp-release:4.17.1-x86_64` }, // A tag proves nothing.
+      ])
+        await assert.rejects(ask(wish), refused, JSON.stringify(wish));
+      await ask({ image: image(running), version: '4.16.0' }); // Back to what runs.
+      await ask(null);
+    });
+
+    test('force is the way through, and a request can always be taken back', async () => {
+      await ask({ image: image(other), version: '4.17.2', force: true });
+      const standing = await cluster.client.get(cluster.client.kinds.ClusterVersion, clusterVersion);
+      assert.equal(standing.spec.desiredUpdate?.force, true);
+      await assert.rejects(ask({ force: false }), refused, 'force is not taken off with the request left');
+      await ask(null);
+    });
+
+    test('GitOps: who applies the same again is not judged; another field neither', async () => {
+      await ask({ image: image(passed), version: '4.17.1' });
+      await allow({ digests: '', versions: '' });
+      try {
+        await ask({ image: image(passed), version: '4.17.1' });
+        await cluster.client.patch(cluster.client.kinds.ClusterVersion, clusterVersion, {
+          spec: { channel: 'stable-4.17' },
+        });
+      } finally {
+        await allow({ digests: digest(passed), versions: '4.17.1' });
+        await untilGateActs();
+      }
+      await ask(null);
+    });
+
+    test("the operator's own writes and the status are never judged", async () => {
+      await setStatus(cluster.operator);
+      await ask({ image: image(other), version: '4.17.2' }, cluster.operator);
+      await ask(null, cluster.operator);
+    });
+
+    test('the parameter cannot be deleted by mistake', async () => {
+      const { client } = cluster;
+      await assert.rejects(
+        client.delete(client.kinds.ConfigMap, updateGate, { namespace }),
+        (error: unknown) => error instanceof ApiError && /lets everything through/.test(error.message),
+      );
+    });
+
+    test('a request for a mode is judged as any other: no preflight ever starts an update by itself', async () => {
+      const { client } = cluster;
+      const answer = ask({ image: image(other), version: '4.17.2', mode: 'Preflight' });
+      await assert.rejects(answer, refused);
+      const standing = await client.get(client.kinds.ClusterVersion, clusterVersion);
+      assert.equal(standing.spec.desiredUpdate, undefined);
+    });
+
+    test('the controller keeps the parameter in place, and Sluice that is dead changes nothing', async () => {
+      const { client } = cluster;
+      const stop = new AbortController();
+      const uid = (await client.get(client.kinds.ConfigMap, updateGate, namespace)).metadata.uid;
+      const running = runUpdateGate({
+        client,
+        clock: systemClock,
+        logger: silentLogger,
+        signal: stop.signal,
+      });
+      for (let tries = 0; tries < 100; tries += 1) {
+        const { data } = await client.get(client.kinds.ConfigMap, updateGate, namespace);
+        if (data?.digests === '') break;
+        await systemClock.sleep(100);
+      }
+      stop.abort();
+      await running;
+      const standing = await client.get(client.kinds.ConfigMap, updateGate, namespace);
+      assert.deepEqual(standing.data, { digests: '', versions: '' }, 'no report, so no release');
+      assert.equal(standing.metadata.uid, uid, 'changed in place');
+      await setStatus(cluster.operator);
+      await ask({ image: image(other), force: true });
+      await ask(null);
+    });
+
+    test('a parameter that is missing wedges nobody; then everything of Sluice goes', async () => {
+      const { client } = cluster;
+      const { kinds } = client;
+      await client.delete(kinds.ValidatingAdmissionPolicyBinding, 'sluice-update-gate-guard');
+      for (let tries = 0; tries < 100; tries += 1) {
+        const gone = await client.delete(kinds.ConfigMap, updateGate, { namespace }).catch(() => undefined);
+        if (gone !== undefined) break;
+        await systemClock.sleep(200);
+      }
+      await setStatus(cluster.operator);
+      await ask({ image: image(other), version: '4.17.2' }, cluster.operator);
+      await ask(null, cluster.operator);
+      await client.patch(kinds.ClusterVersion, clusterVersion, { spec: { channel: 'stable-4.16' } });
+      await uninstallObjects(client, cluster.shipped, { keepData: false, dryRun: false });
+      const { objects } = await surveyCluster(client, cluster.shipped);
+      assert.deepEqual(
+        objects.filter(({ state }) => state !== 'missing'),
+        [],
+      );
+      assert.ok(await client.tryGet(kinds.Namespace, namespace), "the platform's namespaces stay");
+      assert.ok(await client.tryGet(kinds.ClusterVersion, clusterVersion), 'and its ClusterVersion');
+      await ask({ image: image(other), version: '4.17.2' });
+      await ask(null);
+    });
+  });
+}

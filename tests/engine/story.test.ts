@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { buildReleases, keysOf, mediaOf } from '../../demo/build.ts';
+import { createShell, createTeller } from '../../demo/stage.ts';
+import { type Demo, type Summary, tellStory } from '../../demo/story.ts';
+import { names } from '../../src/api/names.ts';
+import type { ClusterVersion } from '../../src/api/resources.ts';
+import { waitFor } from '../../src/kube/wait.ts';
+import { needs, repository } from '../tier.ts';
+import { type KubernetesCluster, startKubernetes } from './kubernetes.ts';
+import { needsRealEngine } from './real.ts';
+
+/** The demo's releases as plain Kubernetes takes them: ClusterOperator is in our group there. */
+function releasesForKubernetes(to: string): string {
+  const from = join(repository, 'demo', 'releases');
+  cpSync(from, to, { recursive: true });
+  for (const file of readdirSync(to, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.yaml')) continue;
+    const text = readFileSync(join(to, file), 'utf8');
+    writeFileSync(
+      join(to, file),
+      text
+        .replaceAll(' config.openshift.io', ' sluice.dev')
+        .replaceAll('[config.openshift.io', '[sluice.dev')
+        .replaceAll('"config.openshift.io', '"sluice.dev'),
+    );
+  }
+  return to;
+}
+
+describe('the story of ./quickstart on Kubernetes', {
+  ...needsRealEngine(),
+  ...needs('root', 'xorriso', 'busybox'),
+}, () => {
+  const directory = mkdtempSync(join(tmpdir(), 'sluice-kubernetes-'));
+  const abort = new AbortController();
+  const facts: Partial<Summary>[] = [];
+  let cluster: KubernetesCluster;
+  let demo: Demo;
+
+  before(async () => {
+    const teller = createTeller(true);
+    const environment = () => (cluster === undefined ? {} : { KUBECONFIG: cluster.kubeconfig });
+    demo = {
+      directory,
+      teller,
+      signal: abort.signal,
+      tell: (told) => void facts.push(told),
+      shell: createShell(teller, join(repository, 'sluice'), abort.signal, environment),
+    };
+    const manifests = releasesForKubernetes(join(directory, 'releases'));
+    await buildReleases(directory, demo.shell, teller, manifests);
+    const trustedKeys = { 'sluice.pub': readFileSync(join(keysOf(directory), 'sluice.pub'), 'utf8') };
+    cluster = await startKubernetes({ trustedKeys, audit: true });
+  });
+  after(async () => {
+    abort.abort();
+    await cluster?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  test('day one: the first release comes on a disk, is copied, asked for, and applied', async () => {
+    const { shell } = demo;
+    await untilNodes(3);
+    await shell.sluice(['media', 'attach', mediaOf(directory, '1.0.0'), '--node', 'master-0']);
+    await shell.sluice(['release', 'add', '1.0.0', '--wait']);
+    await shell.sluice(['media', 'detach', mediaOf(directory, '1.0.0'), '--node', 'master-0']);
+    await shell.sluice(['upgrade', '--to', '1.0.0', '--no-wait']);
+    // The nodes come with an operating system of their own; the release's is the first that they reboot into.
+    await shell.sluice(['window', 'open', '--until', '1h', '--nodes', 'all']);
+    const { kinds } = cluster.client;
+    const isDone = (version: ClusterVersion | undefined) =>
+      version?.status?.history?.[0]?.state === 'Completed';
+    await waitFor(cluster.client, kinds.ClusterVersion, names('kubernetes').clusterVersion, isDone, {
+      timeoutMs: 120_000,
+      describe: (object) => JSON.stringify((object as ClusterVersion | undefined)?.status?.conditions),
+    });
+    await shell.sluice(['window', 'close', '--nodes', 'all']);
+    assert.equal(await completed(), '1.0.0');
+  });
+
+  test('the update, with a check that really blocks and reboots that really wait', async () => {
+    await tellStory(demo, cluster.client, needs('kubectl').skip === undefined);
+    const told = Object.assign({}, ...facts) as Summary;
+    assert.deepEqual(told.refusedBy, ['EvictionPolicyRemoved']);
+    assert.equal(told.state, 'Completed');
+    assert.equal(told.osDriver, 'simulated');
+    assert.equal(await completed(), '1.1.0');
+  });
+
+  async function untilNodes(count: number): Promise<void> {
+    const { client } = cluster;
+    for (const { name } of cluster.nodes.slice(0, count)) {
+      await waitFor(client, client.kinds.NodeUpdate, name, (update) => update?.status?.driver !== undefined, {
+        timeoutMs: 60_000,
+      });
+    }
+  }
+
+  async function completed(): Promise<string | undefined> {
+    const { kinds } = cluster.client;
+    const version = await cluster.client.get(kinds.ClusterVersion, names('kubernetes').clusterVersion);
+    const [newest] = version.status?.history ?? [];
+    return newest?.state === 'Completed' ? newest.version : undefined;
+  }
+});
