@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -34,6 +43,11 @@ interface Stage {
   words(name: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
+
+/** A leader that is told to stop gives its lease back. */
+const stoppedMsMax = 5_000;
+/** A host under load notices late; on a quiet one it is a tenth of a second. */
+const slackMs = 10_000;
 
 const key = testKey();
 
@@ -207,12 +221,19 @@ for (const engine of ['embedded', 'real'] as const) {
       assert.equal(result.code, 0, `sluice ${words.join(' ')}: ${result.stdout}${result.stderr}`);
     }
 
+    /** Resolves when it leads or stands by. */
     async function startController(name: string): Promise<void> {
+      const path = join(dir, `${name}.log`);
+      const before = existsSync(path) ? readFileSync(path, 'utf8').length : 0;
       const [program, ...flags] = selfCommand();
-      const log = openSync(join(dir, `${name}.log`), 'a');
+      const log = openSync(path, 'a');
       const words = ['controller', '--identity', name, ...(await stage.words(name))];
       running.set(name, spawn(program, [...flags, ...words], { stdio: ['ignore', log, log] }));
       closeSync(log);
+      while (!/leading|standing by/.test(readFileSync(path, 'utf8').slice(before))) {
+        assert.equal(child(name).exitCode, null, logs());
+        await systemClock.sleep(50);
+      }
     }
 
     const leaseSpec = async () => {
@@ -305,7 +326,7 @@ for (const engine of ['embedded', 'real'] as const) {
       child(first.name).kill('SIGTERM');
       const second = await leader(first.name);
       t.diagnostic(`replaced ${second.ms} ms after it was told to stop`);
-      assert.ok(second.ms <= 5_000, `${second.ms} ms`);
+      assert.ok(second.ms <= stoppedMsMax, `${second.ms} ms`);
       await exited(child(first.name));
       running.delete(first.name);
       await startController(first.name);
@@ -315,7 +336,7 @@ for (const engine of ['embedded', 'real'] as const) {
       child(second.name).kill('SIGKILL');
       const third = await leader(second.name);
       t.diagnostic(`replaced ${third.ms} ms after it was killed`);
-      assert.ok(third.ms <= leaderTiming.leaseMs + 1_000, `${third.ms} ms`);
+      assert.ok(third.ms <= leaderTiming.leaseMs + slackMs, `${third.ms} ms`);
       running.delete(second.name);
       await startController(second.name);
       await report('1.1.0');

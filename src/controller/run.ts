@@ -1,8 +1,9 @@
-import type { Platform } from '../api/kinds.ts';
+import type { KindRef, Platform } from '../api/kinds.ts';
 import { names } from '../api/names.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type Operations, serveOperations, withOperations } from '../http/operations.ts';
 import { type RunningServer, serve } from '../http/server.ts';
+import { withCaches } from '../kube/cached-client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
 import type { LockAccess } from '../lock/access.ts';
@@ -80,7 +81,11 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       clock,
       onReach: sight.reached,
       onLeading: sight.leading,
-      run: (leading, holds) => lead({ ...options, client: client.fenced(holds) }, clock, leading),
+      run: (leading, holds) => {
+        const kinds = [client.kinds.Node, client.kinds.NodeUpdate] as KindRef[];
+        const own = withCaches(client.fenced(holds), kinds, { logger, clock, signal: leading });
+        return lead({ ...options, client: own }, clock, leading);
+      },
     });
     if (lost) {
       throw new SluiceError(

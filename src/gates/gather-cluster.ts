@@ -27,8 +27,8 @@ export async function gatherCluster(client: KubeClient, now: number): Promise<Cl
   const reader = createReader(client);
   const [budgets, nodes, updates, definitions, secrets, leases] = await Promise.all([
     reader.known('PodDisruptionBudgets', async () => (await client.list(kinds.PodDisruptionBudget)).items),
-    reader.known('Nodes', async () => (await client.list(kinds.Node)).items),
-    reader.known('NodeUpdates', async () => (await client.list(kinds.NodeUpdate)).items),
+    reader.known('Nodes', () => client.all(kinds.Node)),
+    reader.known('NodeUpdates', () => client.all(kinds.NodeUpdate)),
     reader.known(
       'CustomResourceDefinitions',
       async () => (await client.list(kinds.CustomResourceDefinition)).items,

@@ -37,8 +37,8 @@ export async function gatherFacts(
   const [cluster, operators, nodes, updates, image, gates, acks] = await Promise.all([
     gatherCluster(client, given.now),
     readFact('ClusterOperators', async () => (await client.list(kinds.ClusterOperator)).items),
-    readFact('Nodes', async () => (await client.list(kinds.Node)).items),
-    readFact('NodeUpdates', async () => (await client.list(kinds.NodeUpdate)).items),
+    readFact('Nodes', () => client.all(kinds.Node)),
+    readFact('NodeUpdates', () => client.all(kinds.NodeUpdate)),
     readFact('InternalReleaseImage', () => client.tryGet(kinds.InternalReleaseImage, internalReleaseImage)),
     readFact('the admin gates', () => configMap(adminGates, configManagedNamespace)),
     readFact('the admin acks', () => configMap(adminAcks, configNamespace)),

@@ -78,6 +78,8 @@ export interface KubeClient {
   ): Promise<T | undefined>;
   /** Every object, page by page. */
   list<T extends KubeObject>(kind: KindRef<T>, options?: ListOptions): Promise<KubeList<T>>;
+  /** Every object, for a look that may be a moment old: from memory where this client keeps one (`withCaches`). */
+  all<T extends KubeObject>(kind: KindRef<T>): Promise<readonly T[]>;
   /** As `list`, a page at a time, for what may be too large to hold. */
   pages<T extends KubeObject>(kind: KindRef<T>, options?: ListOptions): AsyncGenerator<KubeList<T>>;
   create<T extends KubeObject>(kind: KindRef<T>, object: Draft<T>, options?: CallOptions): Promise<T>;
@@ -220,6 +222,7 @@ function clientOver(transport: Transport, options: KubeClientOptions): KubeClien
       }
       return { items, resourceVersion };
     },
+    all: async (kind) => (await client.list(kind)).items,
     async *pages<T extends KubeObject>(kind: KindRef<T>, list: ListOptions = {}) {
       const { namespace, labelSelector, fieldSelector, pageSize, ...call } = list;
       let continued: string | undefined;

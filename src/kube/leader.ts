@@ -159,7 +159,10 @@ export async function runWithLeaderElection(options: LeaderElectionOptions): Pro
           renewedMs = beganMs;
           return true;
         }
-        if (!watching) leases.start();
+        if (!watching) {
+          logger.info({}, 'standing by');
+          leases.start();
+        }
         await clock.sleep(waitMs(leases), AbortSignal.any([signal, news.signal]));
         news = new AbortController();
       }

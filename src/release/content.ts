@@ -216,7 +216,7 @@ function goingOn(
 
 /** Every release at hand, by name; where nodes disagree about a name's content, one entry for each digest. */
 export async function knownBundles(client: KubeClient): Promise<KnownBundle[]> {
-  return bundlesOf((await client.list(client.kinds.NodeUpdate)).items);
+  return bundlesOf(await client.all(client.kinds.NodeUpdate));
 }
 
 function tlsOf({ caPem, certPem, keyPem }: RegistryIdentity): ClientTls {

@@ -36,19 +36,19 @@ export async function lookAtRollout(client: KubeClient, image: string): Promise<
   const { kinds } = client;
   const { configNamespace } = names(client.platform);
   const [nodes, updates, groups, rules] = await Promise.all([
-    client.list(kinds.Node),
-    client.list(kinds.NodeUpdate),
+    client.all(kinds.Node),
+    client.all(kinds.NodeUpdate),
     client.list(kinds.FleetLockGroup),
     client.tryGet(kinds.ConfigMap, rulesConfigMap, configNamespace),
   ]);
-  const byName = new Map(updates.items.map((update) => [update.metadata.name, update]));
+  const byName = new Map(updates.map((update) => [update.metadata.name, update]));
   const { pools, problems } = parseRules(rules?.data);
   const plan = planRollout(
     image,
-    nodes.items.map((node) => rolloutNode(node, byName.get(node.metadata.name))),
+    nodes.map((node) => rolloutNode(node, byName.get(node.metadata.name))),
     { pools, lockHolds: groups.items.length > 0 },
   );
-  const total = nodes.items.length;
+  const total = nodes.length;
   const completed = total > 0 && plan.waiting.length === 0;
   return { total, plan, completed, problems: total > 0 ? problems : [...problems, noNodes] };
 }

@@ -170,7 +170,7 @@ function createUpdater(options: UpdateOptions): Updater {
     const { release, judged } = outcome;
     const risks = acceptedRisksText(judged);
     const { privatePem } = await ensureReportKey(client);
-    const nodes = (await client.list(kinds.NodeUpdate)).items;
+    const nodes = await client.all(kinds.NodeUpdate);
     const record = acceptedRecord(clusterVersion, { ...outcome, nodes, now: clock.now() });
     await writeRecord(client, clusterVersion, record, privatePem);
     faultPoint('update-recorded');

@@ -37,10 +37,7 @@ export async function install(
     if (isDeepStrictEqual(status, clusterVersion.status)) return clusterVersion;
     return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
   };
-  const signs = signsOf(
-    (await client.list(kinds.ClusterOperator)).items,
-    (await client.list(kinds.NodeUpdate)).items,
-  );
+  const signs = signsOf((await client.list(kinds.ClusterOperator)).items, await client.all(kinds.NodeUpdate));
   try {
     const release = firstRelease(await atHand(releases, claims, digest), signs);
     if (release === undefined) {

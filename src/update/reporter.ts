@@ -76,8 +76,8 @@ export async function reportCompleted(
   if (open === undefined) return undefined;
   const { kinds, platform } = client;
   const { clusterVersionNamespace: namespace } = names(platform);
-  const [nodes, updates] = await Promise.all([client.list(kinds.Node), client.list(kinds.NodeUpdate)]);
-  const facts = { platform, nodes: nodes.items, updates: updates.items };
+  const [nodes, updates] = await Promise.all([client.all(kinds.Node), client.all(kinds.NodeUpdate)]);
+  const facts = { platform, nodes, updates };
   const body = completionStatement(clusterVersion, open.record, facts);
   const { name, resourceVersion } = open.object.metadata;
   const data = {
