@@ -115,6 +115,14 @@ test('attach, see, add, and be told when the disk may go', async () => {
   assert.match(status.stdout, /safe to remove the disk/);
 });
 
+test('release catalogs prints what to apply, and says where there is nothing', async () => {
+  const none = await sluice('release', 'catalogs', '1.1.0', '-o', 'json');
+  assert.equal(none.code, 0, none.all);
+  assert.deepEqual(JSON.parse(none.stdout), { apiVersion: 'v1', kind: 'List', items: [] });
+  assert.match(none.stderr, /carries no catalog/);
+  assert.equal((await sluice('release', 'catalogs', '1.1.0', '--olm', 'v9')).code, 2);
+});
+
 test('a release in use is not removed: exit code 3 and who uses it', async () => {
   const dry = await sluice('release', 'rm', '1.0.0', '--dry-run');
   assert.equal(dry.code, 3, dry.all);

@@ -70,6 +70,7 @@ export async function planImages(
   for (const [name, text] of [...options.images].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (!used.has(name)) wanted.push(await findOther(name, await opener.open(text), options, payload));
   }
+  wanted.push(...(await findOperators(wanted, options, opener)));
   const own = {
     role: 'payload' as const,
     name: 'payload',
@@ -129,6 +130,47 @@ async function findOther(
   const role = options.roles?.get(name) ?? 'additional';
   const repository = `${reference.host}/${reference.repository}`;
   return { facts: { role, name: repository, source: repository, digest, tag: reference.tag }, from };
+}
+
+/**
+ * What the operators of catalogs need and nobody has named: taken from where a catalog names it, or from the catalog's
+ * own place. Errors: ReferenceUnresolved, with all that is nowhere.
+ */
+async function findOperators(
+  given: readonly Wanted[],
+  options: BuildBundleOptions,
+  opener: SourceOpener,
+): Promise<Wanted[]> {
+  const catalogs = given.filter((each) => each.facts.role === 'catalog');
+  if (catalogs.length === 0) return [];
+  const { readCatalogImages } = await import('./catalog.ts');
+  const known = new Set(given.map(({ facts }) => `${facts.source}@${facts.digest}`));
+  const found: Wanted[] = [];
+  const missing: string[] = [];
+  for (const { facts: catalog, from } of catalogs) {
+    const platform = options.platforms?.[0];
+    for (const image of await readCatalogImages(from.content, from.repository, catalog.digest, platform)) {
+      const { repository, digest, reference } = image;
+      if (known.has(`${repository}@${digest}`)) continue;
+      known.add(`${repository}@${digest}`);
+      const own = (await from.content.manifest(from.repository, digest)) !== undefined;
+      const source = own || from.registry === undefined ? from : await opener.open(`docker://${reference}`);
+      if (!own && from.registry === undefined) missing.push(`${reference} (${image.bundle})`);
+      else
+        found.push({
+          facts: { role: 'operator', name: repository, source: repository, digest },
+          from: source,
+        });
+    }
+  }
+  if (missing.length === 0) return found;
+  throw new SluiceError(
+    'ReferenceUnresolved',
+    `operators of a catalog need images for which no source is given: ${missing.join(', ')}`,
+    {
+      next: 'Give one for each (--image REPOSITORY@DIGEST=SOURCE), or cut the catalog to what is to be installed.',
+    },
+  );
 }
 
 function readName(name: string, payload: Payload) {

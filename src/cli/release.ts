@@ -12,9 +12,11 @@ export interface ReleaseOptions extends ConnectOptions {
   readonly wait?: boolean;
   readonly timeout?: string;
   readonly dryRun?: boolean;
+  readonly olm?: string;
+  readonly defaultSourcesOff?: boolean;
 }
 
-/** `sluice release ls|add|rm|status|pause|resume|cancel|preload|credentials rotate`. */
+/** `sluice release ls|add|rm|status|pause|resume|cancel|catalogs|preload|credentials rotate`. */
 export function command(): Command {
   const root = new Command().description('Copy releases to the control-plane nodes, watch them, remove them');
   withConnection(root.command('ls').description('Every release that a node holds or sees on its media'))
@@ -50,6 +52,16 @@ export function command(): Command {
     .argument('<release>', "a bundle's name, or a version")
     .option('--timeout <duration>', 'give up waiting after this long', '5m')
     .action(run('cancel'));
+  withConnection(
+    root
+      .command('catalogs')
+      .description('The objects by which the cluster finds the operators of a release, to be applied'),
+  )
+    .argument('<release>', "a bundle's name, or a version")
+    .option('--olm <version>', 'v0 (CatalogSource) or v1 (ClusterCatalog); default: both')
+    .option('--default-sources-off', 'turn the catalogs of the internet off as well (OperatorHub)')
+    .option(formatFlag, formatHelp)
+    .action(run('catalogs'));
   root
     .command('preload')
     .description("Fill a node's store before its first boot, without a cluster")
@@ -87,12 +99,13 @@ Examples:
   sluice release cancel 1.1.0              What is copied so far is kept for the next try
   sluice release rm 1.0.0 --dry-run
   sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
+  sluice release catalogs 1.1.0 --olm v1 | kubectl apply -f -
   sluice release credentials rotate`,
   );
   return root;
 }
 
-type Action = 'list' | 'add' | 'remove' | 'status' | 'pause' | 'resume' | 'cancel' | 'rotate';
+type Action = 'list' | 'add' | 'remove' | 'status' | 'pause' | 'resume' | 'cancel' | 'rotate' | 'catalogs';
 
 /** Loads what the action needs only when it is called, and closes the client after it. */
 function run(action: Action) {
@@ -103,11 +116,12 @@ function run(action: Action) {
     const timeoutMs = options.timeout === undefined ? undefined : durationOption(options.timeout);
     const client = await connect(options);
     try {
-      const [actions, changes] = await Promise.all([
+      const [actions, changes, more] = await Promise.all([
         import('./release-actions.ts'),
         import('./release-changes.ts'),
+        import('./release-catalogs.ts'),
       ]);
-      await { ...actions, ...changes }[action](client, release, { ...options, timeoutMs });
+      await { ...actions, ...changes, ...more }[action](client, release, { ...options, timeoutMs });
     } finally {
       await client.close();
     }
