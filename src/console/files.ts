@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
@@ -16,8 +17,8 @@ export interface ConsoleFiles {
 interface HeldFile {
   readonly body: Buffer;
   readonly type: string;
-  /** Names with a hash of their content never change. */
   readonly cacheControl: string;
+  readonly etag: string;
   /** Made when it is first asked for; undefined where it would not be smaller. */
   gzip?: Buffer | undefined;
   tried: boolean;
@@ -59,7 +60,11 @@ export async function loadFiles(directory: string | undefined, prefix: string): 
     files.set(path, {
       body: path === pageName ? withBase(read.toString('utf8'), prefix) : read,
       type: types[extname(path)] ?? 'application/octet-stream',
-      cacheControl: path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+      // Scripts and fonts are named by their content. Style sheets are trimmed after they got their name.
+      cacheControl: /^assets\/.*\.(?:js|woff2)$/.test(path)
+        ? 'public, max-age=31536000, immutable'
+        : 'no-cache',
+      etag: `"${createHash('sha256').update(read).update(prefix).digest('base64url').slice(0, 22)}"`,
       tried: false,
     });
   }
@@ -91,6 +96,10 @@ function withBase(html: string, prefix: string): Buffer {
 }
 
 function sendFile(file: HeldFile, request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('cache-control', file.cacheControl);
+  response.setHeader('etag', file.etag);
+  response.setHeader('vary', 'accept-encoding');
+  if (request.headers['if-none-match'] === file.etag) return void response.writeHead(304).end();
   if (!file.tried && compressed.has(extensionOf(file.type))) {
     const gzip = gzipSync(file.body, { level: 9 });
     file.gzip = gzip.length < file.body.length ? gzip : undefined;
@@ -101,8 +110,6 @@ function sendFile(file: HeldFile, request: IncomingMessage, response: ServerResp
   response.writeHead(200, {
     'content-type': file.type,
     'content-length': body.length,
-    'cache-control': file.cacheControl,
-    vary: 'accept-encoding',
     ...(body === file.gzip ? { 'content-encoding': 'gzip' } : {}),
   });
   response.end(request.method === 'HEAD' ? undefined : body);

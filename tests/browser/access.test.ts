@@ -194,6 +194,8 @@ describe('who may do what in the console', needs('browser'), () => {
     assert.match(policy, /frame-ancestors 'none'/);
     assert.doesNotMatch(policy, /unsafe/);
     const html = await page.text();
+    const again = await fetch(served.url, { headers: { 'if-none-match': page.headers.get('etag') ?? '' } });
+    assert.equal(again.status, 304);
     assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)/);
     assert.doesNotMatch(html, /<style|\son[a-z]+=/);
   });

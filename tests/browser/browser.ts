@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContext, chromium as driver, type Page } from 'playwright-core';
-import { chromium } from '../tier.ts';
+import { chromium, repository } from '../tier.ts';
 
 const flags = [
   ...['--no-sandbox', '--headless', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
-const lookMs = 15_000;
+const lookMs = 60_000;
 
 export interface View {
   readonly width: number;
@@ -26,6 +27,8 @@ export interface Tab {
   assertAccessible(what: string): Promise<void>;
   /** Errors: an assertion, where the page threw, wrote an error, or asked anybody else than its own origin. */
   assertClean(): void;
+  /** Draws what is seen into docs/console/, where SLUICE_PICTURES asks for it. */
+  picture(name: string): Promise<void>;
   /** Runs the steps of a test; where one fails, the error also tells what the page showed. */
   run(steps: () => Promise<void>): Promise<void>;
   /** Errors of the console's log that the test expects from here on. */
@@ -81,6 +84,11 @@ export async function openTab(
           `${id}: ${help}\n  ${nodes.map((node) => node.html.slice(0, 200)).join('\n  ')}`,
       );
       assert.deepEqual(told, [], `axe on ${what}`);
+    },
+    async picture(name) {
+      if (process.env.SLUICE_PICTURES === undefined) return;
+      await page.mouse.move(0, 0);
+      await page.screenshot({ path: join(repository, 'docs', 'console', `${name}.png`) });
     },
     async run(steps) {
       try {
