@@ -12,7 +12,7 @@ const views: readonly (View & { readonly name: string })[] = [
   { name: 'dark', width: 1440, height: 1000, theme: 'dark' },
   { name: 'wall', width: 2560, height: 1440 },
 ];
-const pages = ['', 'releases', 'update'];
+const pages = ['', 'releases', 'update', 'preflight', 'nodes', 'nodes?view=calendar'];
 const fleet = 2_000;
 /** A fleet's first list, on a machine with other work; the time itself is measured by bench/run console. */
 const fleetMs = 120_000;
