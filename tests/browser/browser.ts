@@ -74,7 +74,7 @@ export async function openTab(
     page,
     async open(path) {
       // The link logs in by itself; who leaves before that is not logged in.
-      await page.getByRole('navigation').first().waitFor();
+      await page.getByRole('banner').waitFor();
       await page.goto(new URL(path, address.split('#')[0]).href);
     },
     async assertAccessible(what) {

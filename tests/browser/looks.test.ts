@@ -53,6 +53,7 @@ describe('how the console looks', needs('browser'), () => {
   for (const view of views) {
     test(`every page fits ${view.width} px and is readable by all (${view.name})`, async () => {
       const tab = await openTab(browser, await served.link(), view);
+      tab.expectErrors(); // No registry of these nodes tells the graph.
       await tab.page.locator('[data-statement]').waitFor({ timeout: fleetMs });
       for (const path of pages) {
         await tab.open(path);
