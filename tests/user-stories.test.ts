@@ -155,23 +155,31 @@ describe(
         manifests: stories,
       });
       plane = await startControlPlane(
-        [{ version: '1.0.0' }, release('1.1.0', ['1.0.0']), release('1.2.0', ['1.0.0'])],
+        [
+          { version: '1.0.0' },
+          release('1.1.0', ['1.0.0']),
+          release('1.1.1', ['1.0.0', '1.1.0']),
+          release('1.2.0', ['1.0.0']),
+        ],
         { nodes: [] },
       );
       const { client, cluster } = plane;
-      cpSync(plane.releases.get('1.1.0')?.path ?? '', join(cluster.dir, 'registry', 'data'), {
-        recursive: true,
-      });
+      for (const version of ['1.1.0', '1.1.1']) {
+        cpSync(plane.releases.get(version)?.path ?? '', join(cluster.dir, 'registry', 'data'), {
+          recursive: true,
+        });
+      }
       node = await startKubeletNode(cluster, await probeRunner(join(cluster.dir, 'containers'), 'podman'));
       const labels = { 'node-role.kubernetes.io/control-plane': '', 'kubernetes.io/os': 'linux' };
       await client.patch(client.kinds.Node, nodeName, { metadata: { labels } });
       const update = await client.create(client.kinds.NodeUpdate, { metadata: { name: nodeName }, spec: {} });
-      const store = ['1.1.0', '1.2.0'].map((version) => {
+      const store = ['1.1.0', '1.1.1', '1.2.0'].map((version) => {
         const of = plane.releases.get(version);
         return { name: of?.name ?? '', bundleDigest: of?.digest ?? '', version, payload: of?.payload ?? '' };
       });
       await client.updateStatus(client.kinds.NodeUpdate, { ...update, status: { store } });
       await plane.hold('1.1.0');
+      await plane.hold('1.1.1');
       await plane.hold('1.2.0');
       await plane.runs('1.0.0');
       const source = (name: string, target: string) => ({
@@ -360,6 +368,48 @@ describe(
         namespace: 'default',
         timeoutMs: 30_000,
       });
+    });
+
+    test('story 4: in mid-update the target becomes a third release, whose own checks see the true state', async () => {
+      const { client } = plane;
+      const foo = async (version: string) => {
+        const operator = await client.get(client.kinds.ClusterOperator, 'foo');
+        const status = { ...operator.status, versions: [{ name: 'operator', version }] };
+        await client.updateStatus(client.kinds.ClusterOperator, { ...operator, status });
+      };
+      // foo has not come along to 1.1.0: only the release that is asked for now knows what that means for it.
+      await foo('0.9.0');
+      const { stdout } = await sluice(['upgrade', '--to', '1.1.1'], 3);
+      assert.match(
+        stdout,
+        /^FooSkipsRelease +preflight +foo: operator foo is still at 0\.9\.0, and 1\.1\.1 reads/m,
+      );
+      const refused = await readVersion(client);
+      assert.equal(refused?.status?.desired.version, '1.1.0', 'what was begun goes on');
+      assert.match(
+        (await sluice(['upgrade', 'status'], 0)).stdout,
+        /An update is in progress\.[\s\S]*The update to 1\.1\.1 is refused[\s\S]*Target Version: +1\.1\.0 \(from 1\.0\.0\)/,
+      );
+      // It comes along; looked at again, the standing request goes through by itself.
+      await foo('1.0.0');
+      assert.match((await sluice(['preflight', 'run', '--to', '1.1.1'], 0)).stdout, /^PASSED: /m);
+      await untilVersion(client, '1.1.1 to begin', (version) => version.status?.desired.version === '1.1.1');
+      const history = (await readVersion(client))?.status?.history ?? [];
+      assert.deepEqual(
+        history.map((entry) => [entry.version, entry.state, entry.completionTime !== null]),
+        [
+          ['1.1.1', 'Partial', false],
+          ['1.1.0', 'Partial', true],
+          ['1.0.0', 'Completed', true],
+        ],
+      );
+      assert.match(
+        (await sluice(['upgrade', 'status'], 0)).stdout,
+        /Target Version: +1\.1\.1 \(from incomplete 1\.1\.0\)/,
+      );
+      const further = await sluice(['upgrade', '--to', '1.2.0'], 3);
+      assert.match(further.stdout, /^ClusterVersionUpdating +edge /m, 'a further minor version has to wait');
+      await sluice(['upgrade', 'clear'], 0);
     });
   },
 );
