@@ -93,7 +93,7 @@ test('attach, see, add, and be told when the disk may go', async () => {
   const added = await sluice('release', 'add', '1.1.0', '--wait', '--timeout', '60s');
   assert.equal(added.code, 0, added.all);
   assert.match(added.stderr, /is available: 1 of 1 nodes hold it, every byte verified/);
-  assert.match(added.stderr, /next: sluice upgrade --to 1.1.0 --dry-run/);
+  assert.match(added.stderr, /next: \S*sluice upgrade --to 1.1.0 --dry-run/);
   assert.match(added.stderr, /it is safe to remove the disk now/);
   const again = await sluice('release', 'add', '1.1.0', '--wait');
   assert.equal(again.code, 0);
