@@ -5,6 +5,11 @@ import { bootcDriver } from '../finalize/bootc.ts';
 import type { OsDriver } from '../finalize/driver.ts';
 import { rpmOstreeDriver } from '../finalize/rpm-ostree.ts';
 import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
+import {
+  containersCerts,
+  type RegistryCertificates,
+  withRegistryCertificates,
+} from './registry-certificates.ts';
 
 /** The exit code by which a node of the `simulated` driver asks its supervisor for a boot with a new boot id. */
 export const rebootExitCode = 133;
@@ -20,16 +25,23 @@ export interface OsDriverOptions {
   readonly pull: (image: string) => Promise<{ version?: string }>;
   /** The host that real drivers ask for images: the node's own registry. */
   readonly pullFrom?: string;
+  /** This node's certificates, by which real drivers pull from there. */
+  readonly tlsFiles?: RegistryCertificates['files'];
 }
 
 /** The driver by its name; `auto` is what this host was booted by. Errors: NotFound. */
 export async function createOsDriver(name: OsDriverName, options: OsDriverOptions): Promise<OsDriver> {
   const from = options.pullFrom === undefined ? {} : { pullFrom: options.pullFrom };
+  const { pullFrom: host, tlsFiles: files } = options;
+  const real = (driver: OsDriver) =>
+    host === undefined || files === undefined
+      ? driver
+      : withRegistryCertificates(driver, { directory: containersCerts, host, files });
   switch (name === 'auto' ? bootedBy() : name) {
     case 'rpm-ostree':
-      return rpmOstreeDriver(from);
+      return real(rpmOstreeDriver(from));
     case 'bootc':
-      return bootcDriver(from);
+      return real(bootcDriver(from));
     default:
       await bootSimulated(options.osDir, options.bootId);
       return simulatedDriver({ dir: options.osDir, pull: options.pull, reboot: options.reboot });

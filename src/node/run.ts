@@ -134,6 +134,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
     bootId,
     reboot: () => reboot.abort(),
     pullFrom: registryHost,
+    tlsFiles: options.tlsFiles,
     // The image is asked for by digest from this node's own registry, as a real driver would pull it.
     pull: async (image) => {
       const { repository, digest } = parseReference(image);
