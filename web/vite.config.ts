@@ -14,6 +14,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // What the page is made of goes along with it, with its licences.
+    license: { fileName: '.licences.md' },
   },
 });
 
