@@ -73,6 +73,17 @@ const differences: readonly Difference[] = [
       assertFailure(answer, 415, 'UnsupportedMediaType', /kubectl apply without --server-side/),
   },
   {
+    name: 'a large body in YAML',
+    row: 'Bodies in YAML are read up to 32 KiB; JSON, which clients send, up to 3 MiB.',
+    ask: (env) =>
+      env.request('POST', configMaps(env), {
+        body: `metadata:\n  name: large\ndata:\n  a: ${'x'.repeat(40_000)}\n`,
+        headers: { 'content-type': 'application/yaml' },
+      }),
+    real: accepted,
+    embedded: (answer) => assertFailure(answer, 413, 'RequestEntityTooLarge', /send it as JSON/),
+  },
+  {
     name: 'OpenAPI v2',
     row: '`/openapi/v2` describes nothing: schemas are served as OpenAPI v3.',
     ask: (env) => env.request('GET', '/openapi/v2'),

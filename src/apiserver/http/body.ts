@@ -3,13 +3,18 @@ import { parse as parseYaml } from 'yaml';
 import { readBody } from '../../http/server.ts';
 import { isRecord, type KubeObject } from '../object.ts';
 import { decodeProtobuf } from '../protobuf/decode.ts';
-import { badRequest, unsupportedMediaType } from '../status.ts';
+import { badRequest, StatusError, unsupportedMediaType } from '../status.ts';
 import { duplicateMembers } from './duplicates.ts';
 
 /** Largest body of a write, as etcd and the real server together allow. */
 export const bodyBytesMax = 3 * 1024 * 1024;
 /** Deepest nesting of a body. */
 const depthMax = 128;
+
+/**
+ * Largest body in YAML. Reading YAML can take the square of its length; kubectl and client libraries send JSON.
+ */
+const yamlBytesMax = 32 * 1024;
 
 const protobufType = 'application/vnd.kubernetes.protobuf';
 
@@ -67,6 +72,10 @@ export async function readOptionalBody(
 
 function parseText(text: string, type: string): unknown {
   let value: unknown;
+  if (type === 'application/yaml' && text.length > yamlBytesMax) {
+    const message = `a body in YAML is read up to ${yamlBytesMax} bytes: send it as JSON`;
+    throw new StatusError(413, 'RequestEntityTooLarge', message);
+  }
   try {
     value = type === 'application/yaml' ? parseYaml(text, { maxAliasCount: 100 }) : JSON.parse(text);
   } catch (error) {

@@ -1,4 +1,5 @@
-import { BudgetExceeded } from '../cel/budget.ts';
+import { Budget, BudgetExceeded, objectStepsMax } from '../cel/budget.ts';
+import type { Regex } from '../cel/regex.ts';
 import { equalJson } from '../object.ts';
 import {
   childPath,
@@ -30,9 +31,20 @@ export function validateValues(
   oldObject?: JsonObject,
   isResource = true,
 ): FieldError[] {
-  const errors: FieldError[] = [];
-  walk(object, oldObject, root, isResource, '', 0, errors);
-  return errors.slice(0, errorsMax);
+  const found: Findings = { errors: [], budget: new Budget(objectStepsMax) };
+  walk(object, oldObject, root, isResource, '', 0, found);
+  // Inside of a `not` what was given up would count as good.
+  const isGivenUp = found.budget.spent > objectStepsMax;
+  const tooLong = isGivenUp
+    ? [invalid('', '', 'the patterns of its schema take too long on this object')]
+    : [];
+  return [...tooLong, ...found.errors].slice(0, errorsMax);
+}
+
+interface Findings {
+  readonly errors: FieldError[];
+  /** Of all patterns that judge the object: many cheap ones are as good as a dear one to stop the process. */
+  readonly budget: Budget;
 }
 
 function walk(
@@ -42,21 +54,21 @@ function walk(
   isResource: boolean,
   path: string,
   depth: number,
-  errors: FieldError[],
+  found: Findings,
 ): void {
-  if (errors.length >= errorsMax) return;
+  if (found.errors.length >= errorsMax) return;
   if (depth > objectDepthMax) {
-    errors.push(invalid(path, '', `is nested more than ${objectDepthMax} deep`));
+    found.errors.push(invalid(path, '', `is nested more than ${objectDepthMax} deep`));
     return;
   }
   if (old !== undefined && equalJson(value, old)) return;
   if (value === null && node.nullable) return;
   const problem = typeProblem(value, node, path);
-  if (problem !== undefined) errors.push(problem);
-  errors.push(...scalarProblems(value, node, path));
-  for (const nested of compositionProblems(value, node, path, depth)) errors.push(nested);
-  if (Array.isArray(value)) walkList(value, old, node, path, depth, errors);
-  else if (isObject(value)) walkObject(value, old, node, isResource, path, depth, errors);
+  if (problem !== undefined) found.errors.push(problem);
+  found.errors.push(...scalarProblems(value, node, path, found.budget));
+  for (const nested of compositionProblems(value, node, path, depth, found.budget)) found.errors.push(nested);
+  if (Array.isArray(value)) walkList(value, old, node, path, depth, found);
+  else if (isObject(value)) walkObject(value, old, node, isResource, path, depth, found);
 }
 
 function walkList(
@@ -65,16 +77,16 @@ function walkList(
   node: SchemaNode,
   path: string,
   depth: number,
-  errors: FieldError[],
+  found: Findings,
 ): void {
-  errors.push(...lengthProblems(list, node, path));
+  found.errors.push(...lengthProblems(list, node, path));
   const { items } = node;
   if (items !== undefined) {
     list.forEach((item, at) => {
-      walk(item, correlated(item, old, node), items, items.embedded, indexPath(path, at), depth + 1, errors);
+      walk(item, correlated(item, old, node), items, items.embedded, indexPath(path, at), depth + 1, found);
     });
   }
-  errors.push(...identityProblems(list, node, path));
+  found.errors.push(...identityProblems(list, node, path));
 }
 
 function walkObject(
@@ -84,20 +96,20 @@ function walkObject(
   isResource: boolean,
   path: string,
   depth: number,
-  errors: FieldError[],
+  found: Findings,
 ): void {
   const { minProperties, maxProperties } = node.limits;
   const names = Object.keys(object);
   if (minProperties !== undefined && names.length < minProperties) {
-    errors.push(
+    found.errors.push(
       invalid(path, names.length, `${bodyPath(path)} should have at least ${minProperties} properties`),
     );
   }
   if (maxProperties !== undefined && names.length > maxProperties) {
-    errors.push(tooMany(path, names.length, maxProperties));
+    found.errors.push(tooMany(path, names.length, maxProperties));
   }
   for (const name of node.required) {
-    if (!Object.hasOwn(object, name)) errors.push(required(childPath(path, name)));
+    if (!Object.hasOwn(object, name)) found.errors.push(required(childPath(path, name)));
   }
   for (const name of names) {
     const property = propertyNode(node, name, isResource);
@@ -111,7 +123,7 @@ function walkObject(
       property.embedded,
       childPath(path, name),
       depth + 1,
-      errors,
+      found,
     );
   }
 }
@@ -123,11 +135,20 @@ export function correlated(
   node: SchemaNode,
 ): JsonValue | undefined {
   if (!Array.isArray(oldList) || node.listType !== 'map' || !isObject(item)) return undefined;
-  return oldList.find((other) => isObject(other) && sameKeys(item, other, node));
+  let index = indexes.get(oldList);
+  if (index === undefined) {
+    index = new Map();
+    indexes.set(oldList, index);
+    for (const other of oldList) if (isObject(other)) index.set(keysText(other, node), other);
+  }
+  return index.get(keysText(item, node));
 }
 
-function sameKeys(a: JsonObject, b: JsonObject, node: SchemaNode): boolean {
-  return node.listKeys.every((key) => equalJson(keyValue(a, key, node), keyValue(b, key, node)));
+/** The items of a list by their keys: looking through it for each item of another would take their product. */
+const indexes = new WeakMap<JsonValue[], Map<string, JsonValue>>();
+
+function keysText(item: JsonObject, node: SchemaNode): string {
+  return JSON.stringify(node.listKeys.map((key) => keyValue(item, key, node) ?? null));
 }
 
 function keyValue(item: JsonObject, key: string, node: SchemaNode): JsonValue | undefined {
@@ -155,15 +176,20 @@ function jsonType(value: JsonValue): string {
 
 const bodyPath = (path: string) => `${path} in body`;
 
-function* scalarProblems(value: JsonValue, node: SchemaNode, path: string): Generator<FieldError> {
+function* scalarProblems(
+  value: JsonValue,
+  node: SchemaNode,
+  path: string,
+  budget: Budget,
+): Generator<FieldError> {
   if (node.enum !== undefined && !node.enum.some((allowed) => equalJson(allowed, value))) {
     yield notSupported(path, value, node.enum);
   }
-  if (typeof value === 'string') yield* textProblems(value, node, path);
+  if (typeof value === 'string') yield* textProblems(value, node, path, budget);
   if (typeof value === 'number') yield* numberProblems(value, node, path);
 }
 
-function* textProblems(text: string, node: SchemaNode, path: string): Generator<FieldError> {
+function* textProblems(text: string, node: SchemaNode, path: string, budget: Budget): Generator<FieldError> {
   const { minLength, maxLength } = node.limits;
   if (minLength !== undefined || maxLength !== undefined) {
     const length = runeCount(text);
@@ -172,7 +198,7 @@ function* textProblems(text: string, node: SchemaNode, path: string): Generator<
       yield invalid(path, text, `${bodyPath(path)} should be at least ${minLength} chars long`);
     }
   }
-  if (node.pattern !== undefined && !matches(node.pattern, text)) {
+  if (node.pattern !== undefined && !matches(node.pattern, text, budget)) {
     yield invalid(path, text, `${bodyPath(path)} should match '${node.pattern.source}'`);
   }
   if (node.format === 'quantity' && !hasFormat('quantity', text)) {
@@ -189,10 +215,10 @@ function* textProblems(text: string, node: SchemaNode, path: string): Generator<
 const quantityGrammar =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/** A pattern that costs more than its budget does not match. */
-function matches(pattern: { test(text: string): boolean }, text: string): boolean {
+/** A pattern for which the budget does not last does not match. */
+function matches(pattern: Regex, text: string, budget: Budget): boolean {
   try {
-    return pattern.test(text);
+    return pattern.test(text, budget);
   } catch (error) {
     if (error instanceof BudgetExceeded) return false;
     throw error;
@@ -271,11 +297,17 @@ function canonical(value: JsonValue): string {
   );
 }
 
-function compositionProblems(value: JsonValue, node: SchemaNode, path: string, depth: number): FieldError[] {
+function compositionProblems(
+  value: JsonValue,
+  node: SchemaNode,
+  path: string,
+  depth: number,
+  budget: Budget,
+): FieldError[] {
   const errors: FieldError[] = [];
   const problemsOf = (part: SchemaNode): FieldError[] => {
     const found: FieldError[] = [];
-    walk(value, undefined, part, false, path, depth + 1, found);
+    walk(value, undefined, part, false, path, depth + 1, { errors: found, budget });
     return found;
   };
   const whole = (text: string) => invalid('', '', `${JSON.stringify(path)} must ${text}`);
