@@ -3,27 +3,13 @@ import { hostname } from 'node:os';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type ConnectOptions, connect } from './connect.ts';
-import { humanDuration, note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+import { explainNode, type ShownNode } from './node-explain.ts';
+import { humanDuration, note, parseFormat, print, printObject, printTable } from './output.ts';
 
 interface ShowOptions extends ConnectOptions {
   readonly output?: string;
   readonly json?: boolean;
   readonly socket?: string;
-}
-
-/** A node as its agent reports it, over its socket or into the cluster. */
-interface Shown {
-  readonly node: string;
-  readonly state: string;
-  readonly driver: string;
-  readonly bootID: string;
-  readonly booted: string;
-  readonly staged: string;
-  readonly message: string;
-  readonly holds: readonly { gate: string; reason: string; message: string; since: string }[];
-  readonly nextPossible?: string;
-  /** As it was reported, for programs. */
-  readonly whole: unknown;
 }
 
 const hostSocket = '/run/sluice/node.sock';
@@ -35,7 +21,7 @@ function localSocket(names: readonly string[], options: ShowOptions): string | u
   return names.length === 0 && cluster === undefined && existsSync(hostSocket) ? hostSocket : undefined;
 }
 
-async function nodesOf(names: readonly string[], options: ShowOptions): Promise<Shown[]> {
+async function nodesOf(names: readonly string[], options: ShowOptions): Promise<ShownNode[]> {
   const socket = localSocket(names, options);
   if (socket !== undefined) return [await askAgent(socket)];
   const client = await connect(options);
@@ -51,11 +37,11 @@ async function nodesOf(names: readonly string[], options: ShowOptions): Promise<
   }
 }
 
-async function askAgent(socket: string): Promise<Shown> {
+async function askAgent(socket: string): Promise<ShownNode> {
   const { askNode } = await import('../node/socket.ts');
   const said = (await askNode(socket, 'GET /v1/finalization')) as unknown as Partial<
     import('../finalize/report.ts').AgentReport
-  > & { deadend?: string };
+  > & { deadend?: string; graph?: { problem?: string; checkedAt: number } };
   const staged = said.os?.staged?.version ?? said.os?.staged?.digest ?? '';
   return {
     node: hostname(),
@@ -64,14 +50,28 @@ async function askAgent(socket: string): Promise<Shown> {
     bootID: said.bootID ?? '',
     booted: said.os?.booted?.version ?? said.os?.booted?.digest ?? 'unknown',
     staged,
-    message: said.deadend === undefined ? '' : `the booted release is a dead end: ${said.deadend}`,
+    message: staged === '' ? `no update is staged${askedOf(said.graph)}` : '',
+    strategies: said.strategies ?? [],
     holds: said.holds ?? [],
+    notes: [
+      ...(said.deadend === undefined ? [] : [`the booted release is a dead end: ${said.deadend}`]),
+      ...(said.graph?.problem === undefined
+        ? []
+        : [`the update graph cannot be asked: ${said.graph.problem}`]),
+      ...(said.configWarnings ?? []),
+    ],
+    local: true,
     whole: said,
     ...(said.nextPossible === undefined ? {} : { nextPossible: said.nextPossible }),
   };
 }
 
-function fromCluster(whole: NodeUpdate): Shown {
+function askedOf(graph: { readonly checkedAt: number } | undefined): string {
+  if (graph === undefined || graph.checkedAt === 0) return '';
+  return `; the update graph was asked ${humanDuration(Date.now() - graph.checkedAt)} ago`;
+}
+
+function fromCluster(whole: NodeUpdate): ShownNode {
   const { metadata, status } = whole;
   return {
     node: metadata.name ?? '',
@@ -81,7 +81,10 @@ function fromCluster(whole: NodeUpdate): Shown {
     booted: status?.booted?.version ?? status?.booted?.image ?? 'unknown',
     staged: status?.staged?.version ?? status?.staged?.image ?? '',
     message: status?.message ?? '',
-    holds: (status?.holds ?? []) as Shown['holds'],
+    strategies: status?.strategies ?? [],
+    notes: [],
+    local: false,
+    holds: (status?.holds ?? []) as ShownNode['holds'],
     whole,
     ...(status?.nextPossible === undefined ? {} : { nextPossible: status.nextPossible }),
   };
@@ -96,46 +99,8 @@ export async function why(names: string[], options: ShowOptions): Promise<void> 
     return await printObject(rows, format);
   }
   if (format === 'name') return print(nodes.map(({ node }) => `node/${node}`).join('\n'));
-  for (const each of nodes) print(explain(each, Date.now()));
+  for (const each of nodes) print(explainNode(each, Date.now()));
 }
-
-/** Gate by gate what holds a node, and when it could reboot. Pure but for the colours. */
-function explain(shown: Shown, now: number): string {
-  const { node, booted, driver, holds, staged, message, nextPossible } = shown;
-  const head = `${paint('bold', node)} runs ${booted} (${driver} driver)`;
-  if (holds.length === 0) return `${head}: nothing holds it; ${message || 'no update is staged'}`;
-  const lines = [`${head}, ${staged || 'nothing'} is staged, and it is held:`];
-  for (const { gate, message: words, reason, since } of holds) {
-    lines.push(`  ${gate.padEnd(12)} ${words}   (${reason}, for ${humanDuration(now - Date.parse(since))})`);
-  }
-  const event = holds.map(({ gate }) => gate).find((gate) => gate in hints);
-  const next = nextPossible === undefined ? undefined : Date.parse(nextPossible);
-  if (next !== undefined) {
-    const wait = next > now ? `in ${humanDuration(next - now)}, ` : '';
-    lines.push(
-      `  ${'next'.padEnd(12)} not before ${wait}${nextPossible}${event === undefined ? '' : ', and then:'}`,
-    );
-  }
-  if (event !== undefined || next === undefined) lines.push(`  ${'to do'.padEnd(12)} ${hintOf(event, node)}`);
-  return lines.join('\n');
-}
-
-const hints: Record<string, string> = {
-  marker_file: 'open a window: sluice window open --until 2h',
-  fleet_lock: 'it goes on by itself when the slot is free; who holds it: sluice lock ls',
-  config: 'mend what is named; see all of it with: sluice node config',
-  clock: 'let the clock be synchronised, or declare it right: agent.clock = "trusted"',
-  inhibitors: 'end the program that is named, or wait for it: it goes on at once',
-  hooks: 'the program that is named decides; its directory is agent.hooks.directory',
-  staged: 'ask for another release, or stage it by hand',
-};
-
-function hintOf(gate: string | undefined, node: string): string {
-  if (gate === 'marker_file' && localNodeName !== node) return `${hints.marker_file} --nodes ${node}`;
-  return hints[gate ?? ''] ?? 'it goes on by itself when nothing holds it any more';
-}
-
-const localNodeName = hostname();
 
 /** `sluice node status`. */
 export async function status(names: string[], options: ShowOptions): Promise<void> {

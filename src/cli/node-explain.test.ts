@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { explainNode, type ShownNode } from './node-explain.ts';
+
+const now = Date.parse('2026-12-03T12:00:00Z');
+const shown = (changes: Partial<ShownNode>): ShownNode => ({
+  node: 'master-0',
+  state: 'Held',
+  driver: 'rpm-ostree',
+  bootID: 'b',
+  booted: '41.1',
+  staged: '41.2',
+  message: '',
+  strategies: ['periodic', 'fleet_lock'],
+  holds: [],
+  notes: [],
+  local: true,
+  whole: {},
+  ...changes,
+});
+const hold = (gate: string, reason: string, message = 'words') => ({
+  gate,
+  reason,
+  message,
+  since: '2026-12-03T11:58:00Z',
+});
+const text = (changes: Partial<ShownNode>) => stripVTControlCharacters(explainNode(shown(changes), now));
+
+test('what holds, since when, the next moment, and what each thing that does not open by itself waits for', () => {
+  const holds = [
+    hold('periodic', 'WindowClosed', 'the window opens at 2026-12-05T22:30:00Z (Europe/Berlin)'),
+    hold('inhibitors', 'BlockInhibitor', 'dnf holds a block lock on shutdown: upgrade (uid 0, pid 812)'),
+    hold('hooks', 'HookDenied', 'the hook 20-backup says no: a backup runs'),
+  ];
+  assert.equal(
+    text({ holds, nextPossible: '2026-12-05T22:34:10Z' }),
+    `master-0 runs 41.1 (rpm-ostree driver), 41.2 is staged, and it is held (periodic and fleet_lock must all allow):
+  periodic     the window opens at 2026-12-05T22:30:00Z (Europe/Berlin)   (WindowClosed, for 2m)
+  inhibitors   dnf holds a block lock on shutdown: upgrade (uid 0, pid 812)   (BlockInhibitor, for 2m)
+  hooks        the hook 20-backup says no: a backup runs   (HookDenied, for 2m)
+  next         not before in 2d, 2026-12-05T22:34:10Z, and when this has happened too:
+  to do        end the program that is named, or wait for it: it goes on at once
+  to do        the program that is named decides; its directory is agent.hooks.directory`,
+  );
+});
+
+test('what is not held is said as it is: at rest, staging, ordered', () => {
+  assert.match(text({ state: 'Idle', staged: '' }), /nothing holds it; no update is staged$/);
+  assert.match(text({ state: 'Staging', staged: '' }), /downloads and stages/);
+  const ordered = text({
+    state: 'Finalizing',
+    holds: [hold('finalize', 'Rebooting', 'the reboot was ordered')],
+    nextPossible: '2026-12-03T12:28:00Z',
+  });
+  assert.match(ordered, /where it does not come, it is ordered again in 28m/);
+  assert.doesNotMatch(ordered, /held/);
+});
+
+test('one screen: notes are few, and each gate of a person has its advice once', () => {
+  const notes = Array.from({ length: 9 }, (_, index) => `key ${index} has no effect`);
+  const lines = text({
+    holds: [hold('config', 'ConfigInvalid', 'a'), hold('config', 'ConfigInvalid', 'b')],
+    notes,
+  }).split('\n');
+  assert.equal(lines.filter((line) => line.startsWith('  note')).length, 5);
+  assert.equal(lines.filter((line) => line.startsWith('  to do')).length, 1);
+  assert.ok(lines.length <= 24);
+  for (const [gate, reason, words] of [
+    ['fleet_lock', 'SlotTaken', /by itself when the slot is free$/m],
+    ['fleet_lock', 'DuplicateId', /identity\.node_uuid/],
+    ['staged', 'StageFailed', /tried again by itself/],
+    ['staged', 'FailedToBoot', /another release/],
+    ['marker_file', 'NoMarker', /sluice window open --until 2h$/m],
+    ['users', 'UsersUnknown', /goes on by itself/],
+  ] as const) {
+    assert.match(text({ holds: [hold(gate, reason)] }), words, `${gate}/${reason}`);
+  }
+  assert.match(text({ local: false, holds: [hold('marker_file', 'NoMarker')] }), /--nodes master-0/);
+});
