@@ -312,12 +312,12 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     try {
       const outcome = await driver.finalize(step.digest);
       if (outcome.kind === 'unknown') {
-        // It may be under way: the intent and the slot stay, and the next boot, or none in time, tells (case B50).
+        // It may be under way: the intent and the slot stay, and the next boot, or none in time, tells.
         logger.warn({ error: outcome.message }, 'the order to reboot was not answered');
       }
       return rebootLookMs;
     } catch (error) {
-      // Refused, not failed: nothing was booted. The slot goes back; the next look decides anew (case B20).
+      // Refused, not failed: nothing was booted. The slot goes back; the next look decides anew.
       metrics.count('finalizeFailures');
       const blocked = isSluiceError(error, 'Blocked');
       setback.take('finalize', blocked ? 'Blocked' : 'FinalizeFailed', messageOf(error));
@@ -348,7 +348,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       await giveBack(intent, facts.config.config.fleetLock.minReadyMs);
       return;
     }
-    // The slot stays with this node: a release that does not boot must not walk through the fleet (case B24).
+    // The slot stays with this node: a release that does not boot must not walk through the fleet.
     await countFailure(digest);
     const { orders: _, ...rest } = intent;
     await memory.remember({ intent: { ...rest, phase: 'locking', bootID: options.bootID } });
@@ -382,7 +382,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     return await act(decide(facts), facts);
   }
 
-  /** What the last run of the agent left: a reboot that did not come, a slot of any identity (case B22). */
+  /** What the last run of the agent left: a reboot that did not come, a slot of any identity. */
   async function recover(): Promise<void> {
     const { intent } = memory.now;
     if (intent?.phase === 'finalizing' && intent.bootID === options.bootID) {

@@ -117,7 +117,7 @@ function parseGraph(text: string): Graph {
 
 /**
  * The newest release that an edge leads to: not one that this host keeps (it was booted before, or rolled back from;
- * compared by payload alone, case B62), and not an older one. Pure.
+ * compared by payload alone), and not an older one. Pure.
  */
 export function pickUpdate(graph: Graph, os: OsStatus, allowDowngrade: boolean): GraphAnswer {
   const from = graph.nodes.findIndex((node) => payloadOf(node)?.digest === os.booted?.digest);

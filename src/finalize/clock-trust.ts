@@ -19,7 +19,7 @@ export interface ClockEvidence {
 
 /**
  * Whether permission may rest on the time. Pure. A clock that is known to be away from the API server's holds, whatever
- * the host says of it; else any one evidence is enough, and none is "no" (case B12).
+ * the host says of it; else any one evidence is enough, and none is "no".
  */
 export function clockHold(evidence: ClockEvidence): Hold | undefined {
   const { declared, synchronized, skewMs } = evidence;

@@ -134,7 +134,7 @@ function contradictions({ strategies, fleetLock, periodic }: FinalizeConfig): st
   return problems;
 }
 
-/** Case B10: what is written for a strategy that is not in force does nothing, and says so. */
+/** What is written for a strategy that is not in force does nothing, and says so. */
 function withoutEffect({ strategies, fleetLock, periodic, marker }: FinalizeConfig): string[] {
   const warnings: string[] = [];
   if (periodic.windows.length > 0 && !strategies.includes('periodic')) {

@@ -147,7 +147,7 @@ export const configKeys: Readonly<Record<string, Key>> = {
   }),
 };
 
-/** One name, or a list of them that must all allow. Case B40: an unknown one must never become a looser one. */
+/** One name, or a list of them that must all allow. An unknown one must never become a looser one. */
 function strategy(value: unknown, config: FinalizeConfig): string | undefined {
   const names = typeof value === 'string' ? [value === '' ? 'immediate' : value] : value;
   if (!Array.isArray(names) || names.length === 0) return 'must be a strategy or a list of them';

@@ -31,7 +31,7 @@ export interface FinalizeConfig {
     overridesWindow: boolean;
   };
   periodic: { timeZone: string; windows: readonly WeeklyWindow[]; jitterMs: number };
-  /** `minReadyMs`: how long this node must run after an update before its slot goes back (case B52). */
+  /** `minReadyMs`: how long this node must run after an update before its slot goes back. */
   fleetLock: { baseUrl: string; minReadyMs: number; secretFile?: string };
   identity: { group: string; nodeUuid?: string; rolloutWariness?: number; stream?: string };
   /** Where a host without a cluster learns of updates; '' nowhere. */
@@ -44,7 +44,7 @@ export interface FinalizeConfig {
     blockWeak: boolean;
     hooksDirectory: string;
     hookTimeoutMs: number;
-    /** A host younger than this, in its first boot, is still being set up (case B74). */
+    /** A host younger than this, in its first boot, is still being set up. */
     firstBootMs: number;
   };
 }
@@ -63,9 +63,9 @@ export interface LoadedConfig {
   readonly config: FinalizeConfig;
   /** Which file says what. */
   readonly values: readonly ConfigValue[];
-  /** What makes it unusable: then nothing is finalized (case B66). File and line are named. */
+  /** What makes it unusable: then nothing is finalized. File and line are named. */
   readonly problems: readonly string[];
-  /** What was read and has no effect: unknown keys, ignored files (case B10). */
+  /** What was read and has no effect: unknown keys, ignored files. */
   readonly warnings: readonly string[];
 }
 

@@ -13,8 +13,8 @@ export function sameLock(a: LockRequest, b: LockRequest): boolean {
 }
 
 /**
- * Gives slots back beside everything else: a lock server that hangs or is gone keeps no node from its next update
- * (case B34), and what is owed stays on disk until the server has taken it.
+ * Gives slots back beside everything else: a lock server that hangs or is gone keeps no node from its next update,
+ * and what is owed stays on disk until the server has taken it.
  */
 export function createDebts(options: {
   readonly memory: MemoryFile;

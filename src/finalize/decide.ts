@@ -14,7 +14,7 @@ export interface Intent {
   readonly bootID: string;
   /** `locking`: the slot is asked for or held. `finalizing`: the reboot was ordered. */
   readonly phase: 'locking' | 'finalizing';
-  /** Where the slot is held, as it was asked for: configuration may change meanwhile (case B22). */
+  /** Where the slot is held, as it was asked for: configuration may change meanwhile. */
   readonly lock?: LockRequest;
   /** Unix milliseconds. */
   readonly since: number;
@@ -36,9 +36,9 @@ export interface Facts extends Omit<WindowFacts, 'config' | 'staged'> {
   readonly intent?: Intent;
   /** How often this digest was booted in vain. */
   readonly failures: number;
-  /** The digest that was booted for the present wish; not to run it any more is a rollback (case B62). */
+  /** The digest that was booted for the present wish; not to run it any more is a rollback. */
   readonly confirmed?: Digest;
-  /** What this agent staged itself; anything else was staged by somebody else (case B64). */
+  /** What this agent staged itself; anything else was staged by somebody else. */
   readonly stagedByUs?: Digest;
   /** Inhibitors, hooks, a young host, another agent: where a reboot is one of the host. */
   readonly blockers: readonly Hold[];
@@ -62,16 +62,16 @@ export type Step =
   | ({ readonly kind: 'lock' } & Wanted)
   | ({ readonly kind: 'finalize'; readonly consumeMarker: boolean } & Wanted);
 
-/** A release that was booted in vain this often is not tried again (design §10). */
+/** A release that was booted in vain this often is not tried again. */
 export const failuresMax = 2;
-/** A reboot that was ordered this long ago and did not happen is ordered again (case B50). */
+/** A reboot that was ordered this long ago and did not happen is ordered again. */
 export const rebootMsMax = 30 * 60_000;
 /** So often; then the slot goes back, and it counts as a boot in vain. */
 export const ordersMax = 2;
 
 /**
  * What a node does next. Pure: the policy of finalization, in its order. Local gates come before the slot, so that
- * a held node takes none (case B20); everything is asked again with the slot in hand, before the reboot.
+ * a held node takes none; everything is asked again with the slot in hand, before the reboot.
  */
 export function decide(facts: Facts): Step {
   const { intent, os } = facts;

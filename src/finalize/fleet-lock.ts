@@ -13,7 +13,7 @@ export type LockAnswer =
 
 /** Bytes of an answer that are read; it is a few words. */
 const answerBytesMax = 64 * 1024;
-/** Milliseconds for the whole exchange: a server that drips must not hold the agent (case B34). */
+/** Milliseconds for the whole exchange: a server that drips must not hold the agent. */
 export const lockTimeoutMs = 30_000;
 const headerName = 'fleet-lock-protocol';
 
@@ -27,7 +27,7 @@ export interface LockRequest {
 
 /**
  * The client of the FleetLock protocol, strict: only an answer of exactly 200 is a grant, redirects are errors
- * (they are never followed), everything is bounded (cases B32, B34, B36).
+ * (they are never followed), everything is bounded.
  */
 export function createFleetLockClient(
   http: HttpClient,
@@ -90,7 +90,7 @@ export function lockUrl(baseUrl: string, call: string): string {
 export function judge(status: number, body: string, call: 'pre-reboot' | 'steady-state'): LockAnswer {
   if (status === 200) return { kind: 'granted' };
   const said = errorBody(body);
-  // Case B28: a server that refuses an unlock because another node holds the slot; it is not ours to wait for.
+  // A server that refuses an unlock because another node holds the slot; it is not ours to wait for.
   if (call === 'steady-state' && status === 423) return { kind: 'granted' };
   const full =
     status === 423 || status === 409 || status === 429 || said?.kind === 'failed_lock_semaphore_full';

@@ -51,10 +51,10 @@ export function sortHolds(holds: readonly Hold[]): Hold[] {
   return [...holds].sort((a, b) => gateNames.indexOf(a.gate) - gateNames.indexOf(b.gate));
 }
 
-/** Everything is looked at again at least this often, whatever happened meanwhile (case B14). Milliseconds. */
+/** Everything is looked at again at least this often, whatever happened meanwhile. Milliseconds. */
 export const lookAgainMs = 60_000;
 
-/** Milliseconds until the next look at a held node: when the first gate opens, or soon enough anyway (case B06). */
+/** Milliseconds until the next look at a held node: when the first gate opens, or soon enough anyway. */
 export function nextLookMs(holds: readonly Hold[], now: number): number {
   const opens = holds.flatMap(({ opensAt }) => (opensAt === undefined ? [] : [opensAt - now]));
   return Math.max(50, Math.min(lookAgainMs, ...opens));

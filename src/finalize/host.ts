@@ -95,7 +95,7 @@ async function zincatiHold(host: Bus): Promise<Hold | undefined> {
   };
 }
 
-/** Case B74: in its first minutes a new host is still being set up. Pure. */
+/** In its first minutes a new host is still being set up. Pure. */
 export function firstBootHold(ageMs: number | undefined, leastMs: number, now: number): Hold | undefined {
   if (ageMs !== undefined && ageMs >= leastMs) return undefined;
   return {

@@ -25,7 +25,7 @@ export interface Inhibitor {
 
 /**
  * Whether a lock holds a reboot: it is on `shutdown`, and blocks. `delay` locks do not: every kubelet holds one all
- * the time (facts 1.8). `block-weak` holds where the administrator asks for it. Pure (case B54).
+ * the time. `block-weak` holds where the administrator asks for it. Pure.
  */
 export function blocks({ what, mode }: Inhibitor, blockWeak: boolean): boolean {
   const hard = mode === 'block' || (blockWeak && mode === 'block-weak');

@@ -31,7 +31,7 @@ export interface MarkerRules {
   readonly ownerUid: number;
 }
 
-/** Reads the words of a marker file. Pure. Refusals name their reason (cases B16, B18). */
+/** Reads the words of a marker file. Pure. Refusals name their reason. */
 export function parseMarker(bytes: Uint8Array, rules: Pick<MarkerRules, 'allowWithoutExpiry'>): MarkerLook {
   const denied = (reason: string, message: string): MarkerLook => ({ kind: 'denied', reason, message });
   if (bytes.length === 0) return denied('Empty', 'the marker file is empty');

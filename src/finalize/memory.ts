@@ -4,10 +4,10 @@ import type { Digest } from '../oci/digest.ts';
 import type { Intent } from './decide.ts';
 import type { LockRequest } from './fleet-lock.ts';
 
-/** A slot that must be given back, by the identity under which it was taken (case B22). */
+/** A slot that must be given back, by the identity under which it was taken. */
 export interface Debt {
   readonly lock: LockRequest;
-  /** Not before this time: the node proves itself first (cases B26, B52). Unix milliseconds. */
+  /** Not before this time: the node proves itself first. Unix milliseconds. */
   readonly after: number;
   /** How long it was made to wait, milliseconds: it never waits longer, whatever is done to the clock. */
   readonly waitMs?: number;

@@ -52,7 +52,7 @@ export function createPulse(clock: Pick<Clock, 'monotonic'>): {
   };
 }
 
-/** The line that `systemctl status` shows; where zincati has words for it, they are zincati's (facts 1.3). Pure. */
+/** The line that `systemctl status` shows; where zincati has words for it, they are zincati's. Pure. */
 export function statusText(report: AgentReport, checkedAt: number): string {
   const version = report.os.staged?.version ?? report.os.staged?.digest ?? '';
   const reasons = report.holds.map(({ reason }) => reason);

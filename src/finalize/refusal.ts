@@ -11,7 +11,7 @@ const conflictForms = /Expected staged base checksum|not staged|No deployments f
 
 /**
  * What a program of the operating system said when it failed, as an error that tells whether to try again: Blocked
- * where something holds it for now, Conflict where another deployment is staged (cases B56, B64), else CommandFailed.
+ * where something holds it for now, Conflict where another deployment is staged, else CommandFailed.
  */
 export function refusal(program: string, what: string, result: RunResult): SluiceError {
   const said = wordsOf(result);

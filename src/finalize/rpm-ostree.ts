@@ -67,7 +67,7 @@ export function rpmOstreeDriver(options: {
       const expected = staged.image.startsWith(`${commitImage}@`) ? digest.slice('sha256:'.length) : digest;
       const { orderMs } = options;
       let result = await call(['finalize-deployment', expected], orderMs);
-      // Unlocked by an order whose reboot never came (case B50): the checksum is still compared.
+      // Unlocked by an order whose reboot never came: the checksum is still compared.
       if (result.code !== 0 && /already unlocked/i.test(result.stderr)) {
         result = await call(['finalize-deployment', '--allow-unlocked', expected], orderMs);
       }
@@ -109,7 +109,7 @@ interface RawDeployment {
 
 /**
  * Reads `rpm-ostree status --json`. Only the booted deployment must be understood; of others that are not, nothing is
- * said (case B68). Errors: InputInvalid.
+ * said. Errors: InputInvalid.
  */
 export function parseRpmOstreeStatus(text: string): OsStatus {
   let deployments: unknown;

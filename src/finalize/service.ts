@@ -22,7 +22,7 @@ export interface ServiceOptions {
   readonly now: () => number;
 }
 
-/** What changes something: only root may, and whom polkit takes for an administrator (case B72). */
+/** What changes something: only root may, and whom polkit takes for an administrator. */
 const changes: readonly string[] = ['StartWindow', 'StopWindow', 'Approve'];
 
 /** Whether a user may call a method without being asked. Pure. */

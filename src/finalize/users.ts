@@ -1,6 +1,6 @@
 import type { Hold } from './hold.ts';
 
-/** Who is logged in, as far as it is known. Not to know is not "nobody" (facts 1.3: zincati's one way to fail open). */
+/** Who is logged in, as far as it is known. Not to know is not "nobody" (zincati's one way to fail open). */
 export type Users =
   | { readonly kind: 'none' }
   | { readonly kind: 'some'; readonly sessions: readonly Session[] }
@@ -19,7 +19,7 @@ export const lastWarningMs = 60_000;
 
 /**
  * How long users may delay it: where the permission ends sooner, half of what is left of it, so that neither the
- * users nor the window count for nothing (case B06). Pure.
+ * users nor the window count for nothing. Pure.
  */
 export function graceFor(since: number, permissionEndsAt: number | undefined): number {
   if (permissionEndsAt === undefined) return graceMs;

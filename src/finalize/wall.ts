@@ -8,7 +8,7 @@ const writeMs = 1_000;
 
 /**
  * Writes a message on the terminals of users. One that does not read, or is stopped, is passed over: it must not
- * hang the agent (case B60).
+ * hang the agent.
  */
 export async function warnUsers(
   sessions: readonly Session[],

@@ -2,7 +2,7 @@
 export interface WeeklyWindow {
   /** Minutes since Monday 00:00, 0 to 10079. */
   readonly startMinute: number;
-  /** 1 to 10080; a window may reach over the end of the week (case B02). */
+  /** 1 to 10080; a window may reach over the end of the week. */
   readonly lengthMinutes: number;
 }
 
@@ -101,8 +101,8 @@ export function openSince(
 }
 
 /**
- * How long a node waits after the opening of a window, so that not all reboot in its first second (case B08): a
- * share of the limit, and of half the window, so that it fits into a short one (case B06).
+ * How long a node waits after the opening of a window, so that not all reboot in its first second: a
+ * share of the limit, and of half the window, so that it fits into a short one.
  *
  * @param share 0 to below 1, the node's own.
  */

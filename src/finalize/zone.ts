@@ -8,7 +8,7 @@ const known = new Map<string, ZoneClock>();
 
 /**
  * The wall clock of a zone by its IANA name. The zone data are those that come with the runtime, so that a host
- * without any (case B04) loses nothing; UTC needs none at all. Errors: InputInvalid.
+ * without any loses nothing; UTC needs none at all. Errors: InputInvalid.
  */
 export async function loadZone(name: string): Promise<ZoneClock> {
   if (name === 'UTC') return utc;

@@ -4,7 +4,7 @@ import { isConflict } from '../kube/error.ts';
 import type { Holder } from './slots.ts';
 import { createGatherer, type LockGroup, type LockStore } from './store.ts';
 
-/** Writers that lose a race against another server look again this often (case B42). */
+/** Writers that lose a race against another server look again this often. */
 const conflictRetriesMax = 20;
 
 /** The slots in FleetLockGroup.status: every replica answers alike, and people see the holders by kubectl. */

@@ -4,7 +4,7 @@ import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isConflict, isNotFound } from '../kube/error.ts';
 
-/** The value of the annotation on a node that we cordoned; nobody else's cordon is ever lifted (case B46). */
+/** The value of the annotation on a node that we cordoned; nobody else's cordon is ever lifted. */
 export const cordonOwner = 'sluice-fleet-lock';
 
 /** How a drain stands. */
@@ -83,7 +83,7 @@ async function changeNode(
 
 /**
  * One round of a drain: cordons (again, where somebody lifted it meanwhile), evicts what is there, says what it waits
- * for (cases B44, B48).
+ * for.
  */
 export async function drainOnce(
   client: KubeClient,

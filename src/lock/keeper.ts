@@ -85,7 +85,7 @@ export async function keepHolders(options: KeeperOptions): Promise<void> {
     const ended = AbortSignal.any([signal, stop.signal]);
     const bell = createBell(clock, ended);
     const work = holder.state === 'Soaking' ? soakHolder : drainHolder;
-    const done = work(options, nodes, group, holder, bell, ended)
+    const done = work(options, { nodes, group, holder, bell, signal: ended })
       .catch((error) => {
         if (!ended.aborted)
           logger.warn({ error: messageOf(error), holder: holder.id }, 'a slot could not be kept');
@@ -136,13 +136,18 @@ function createBell(clock: Clock, signal: AbortSignal): Bell {
   };
 }
 
+/** One holder that is drained or soaks, until the signal aborts. */
+interface Task {
+  readonly nodes: Informer<Node>;
+  readonly group: string;
+  readonly holder: Holder;
+  readonly bell: Bell;
+  readonly signal: AbortSignal;
+}
+
 async function drainHolder(
   { client, store, tidings, clock, logger }: KeeperOptions,
-  nodes: Informer<Node>,
-  group: string,
-  holder: Holder,
-  bell: Bell,
-  signal: AbortSignal,
+  { nodes, group, holder, bell, signal }: Task,
 ): Promise<void> {
   const { node } = holder;
   const grant = async () => {
@@ -190,7 +195,7 @@ async function drainHolder(
   }
 }
 
-/** How long a drain is still waited for: for ever, unless an administrator has said otherwise (case B44). */
+/** How long a drain is still waited for: for ever, unless an administrator has said otherwise. */
 async function drainLeftMs(store: LockStore, group: string, holder: Holder, now: number): Promise<number> {
   const rule = (await store.groups()).find(({ name }) => name === group);
   if (rule === undefined || rule.drain === 'Required') return Number.POSITIVE_INFINITY;
@@ -199,11 +204,7 @@ async function drainLeftMs(store: LockStore, group: string, holder: Holder, now:
 
 async function soakHolder(
   { store, tidings, clock, logger }: KeeperOptions,
-  nodes: Informer<Node>,
-  group: string,
-  holder: Holder,
-  bell: Bell,
-  signal: AbortSignal,
+  { nodes, group, holder, bell, signal }: Task,
 ): Promise<void> {
   while (!signal.aborted) {
     const minReadyMs = (await store.groups()).find(({ name }) => name === group)?.minReadyMs ?? 0;

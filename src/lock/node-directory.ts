@@ -24,7 +24,7 @@ export const noNodes: NodeDirectory = {
   list: () => [],
 };
 
-/** Nodes as the API knows them, by the ids that zincati and poseidon/fleetlock would know them by (case B38). */
+/** Nodes as the API knows them, by the ids that zincati and poseidon/fleetlock would know them by. */
 export function createNodeDirectory(
   client: KubeClient,
   options: { readonly logger: Logger; readonly clock: Clock; readonly signal: AbortSignal },

@@ -147,13 +147,13 @@ function createLockHandler(options: {
     }
   }
 
-  /** UnlockIfHeld is never refused: not for one that holds nothing, nor in a group that is gone (case B28). */
+  /** UnlockIfHeld is never refused: not for one that holds nothing, nor in a group that is gone. */
   async function steadyState(group: string, { id, bootID, address }: LockClient): Promise<Answer> {
     const find = (holders: readonly Holder[]) => holders.find((each) => each.id === id);
     const held = await store.change(group, ({ holders }) => ({ holders, result: find(holders) }));
     // Who holds nothing gives nothing back, and no cordon of a node is his to lift.
     if (held === undefined || held.state === 'Soaking') return { status: 200 };
-    // First the cordon, then the slot: a crash between the two leaves a slot that is asked back again (case B26).
+    // First the cordon, then the slot: a crash between the two leaves a slot that is asked back again.
     if (held.node !== undefined) await options.uncordon(held.node);
     const now = rfc3339(clock.now());
     await store.change(group, (slots) => ({

@@ -39,7 +39,7 @@ export type LockOutcome =
   /** The slot is this client's, its node is not drained yet. */
   | { readonly kind: 'draining'; readonly holders: readonly Holder[]; readonly message: string }
   | { readonly kind: 'full'; readonly message: string }
-  /** A node has gone and not come back: nobody else goes until a person has looked (case B24). */
+  /** A node has gone and not come back: nobody else goes until a person has looked. */
   | { readonly kind: 'unhealthy'; readonly message: string }
   /** Another host holds the slot under this very id: both would be away at once. */
   | { readonly kind: 'duplicate'; readonly message: string };
@@ -48,7 +48,7 @@ export type LockOutcome =
 export interface LockView {
   /** Whether this holder went away too long ago and is not back. */
   readonly overdue: (holder: Holder) => boolean;
-  /** Whether the node of the client takes Pods although it should be drained (case B48). */
+  /** Whether the node of the client takes Pods although it should be drained. */
   readonly undrained: boolean;
   /** Whether the nodes of the group are drained at all. */
   readonly drains: boolean;
@@ -130,7 +130,7 @@ export function unlock(group: Slots, id: string): readonly Holder[] {
     : group.holders;
 }
 
-/** As `unlock`, and the slot stays taken while the node proves itself (case B52). Pure. */
+/** As `unlock`, and the slot stays taken while the node proves itself. Pure. */
 export function soak(group: Slots, id: string, now: string): readonly Holder[] {
   const held = group.holders.find((holder) => holder.id === id);
   if (held === undefined || held.state === 'Soaking') return group.holders;

@@ -36,7 +36,7 @@ interface Waiting {
 
 /**
  * Gathers what arrives for a group while its last write is still on the way, and decides all of it in one write: no
- * request races another of the same server (case B42), and a thousand cost no more writes than the disk can take.
+ * request races another of the same server, and a thousand cost no more writes than the disk can take.
  */
 export function createGatherer(
   write: (name: string, decide: (group: LockGroup) => readonly Holder[]) => Promise<boolean>,
