@@ -93,6 +93,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     const row = page.locator('[data-release="1.1.0"]');
     await row.locator('[data-node="master-0"]').getByText('On a disk').waitFor();
     await row.locator('[data-node="master-1"]').getByText('Not there').waitFor();
+    await statement('2 releases are at hand, 1 on every control-plane node').waitFor();
     await tab.assertAccessible('the releases with a disk attached');
     await tab.picture('releases');
 
@@ -155,10 +156,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     const held = page.locator('[data-problem="held-marker_file"]');
     await held.getByText('3 nodes are staged and held by a closed window').waitFor({ timeout: workMs });
     await held.getByText('Held: master-0, master-1, master-2.').waitFor();
-    await page
-      .locator('[data-step="rebooted"][data-state="current"]')
-      .getByText('0 of 3 nodes run it.')
-      .waitFor();
+    await page.locator('[data-current="rebooted"]').getByText('0 of 3 nodes run it.').waitFor();
     await tab.assertAccessible('an update that nodes hold');
     await tab.picture('overview-held');
 

@@ -1,28 +1,12 @@
 import { Alert, AlertActionLink } from '@patternfly/react-core/dist/dynamic/components/Alert';
 import { useState } from 'react';
 import { useNavigation } from '../app/navigation.tsx';
-import type { Route } from '../app/route.ts';
 import { useRight } from '../data/hooks.ts';
+import type { Problem } from '../data/problem.ts';
 import { words } from '../words/english.ts';
 import { whyNot } from './action-button.tsx';
 import { Ago } from './ago.tsx';
 import { OpenWindowDialog } from './window-dialog.tsx';
-
-/** Something that needs a person, with what to do next. */
-export interface Problem {
-  /** Stays the same while the problem is the same. */
-  readonly id: string;
-  readonly level: 'danger' | 'warning' | 'info';
-  readonly title: string;
-  readonly detail: string;
-  readonly since?: string | undefined;
-  /** A place in the console, or a command where the console cannot do it. */
-  readonly next:
-    | { readonly text: string; readonly to: Route }
-    | { readonly command: string }
-    /** A window for these nodes. */
-    | { readonly text: string; readonly window: readonly string[] };
-}
 
 /** Problems, worst first, each with its next step. */
 export function Problems({ problems }: { readonly problems: readonly Problem[] }) {

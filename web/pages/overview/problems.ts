@@ -1,7 +1,7 @@
 import type { ClusterOperator, NodeUpdate, UpdatePreflight } from '../../../src/api/resources.ts';
 import { readRefusal } from '../../../src/update/refusal.ts';
 import { conditionOf, type Facts, notReady, situationOf } from '../../data/facts.ts';
-import type { Problem } from '../../parts/problems.tsx';
+import type { Problem } from '../../data/problem.ts';
 import { words } from '../../words/english.ts';
 
 const said = words.overview.problem;
@@ -120,29 +120,40 @@ function ofNodes({ nodes, updates }: Facts): Problem[] {
 
 /** What holds staged nodes, one problem for each gate: a person thinks of windows, not of two hundred nodes. */
 function ofHolds(updates: readonly NodeUpdate[]): Problem[] {
-  const gates = new Map<string, { nodes: string[]; message: string; since: string }>();
+  const gates = new Map<string, { nodes: string[]; messages: Set<string>; since: string }>();
   for (const { metadata, status } of updates) {
     const [hold] = status?.holds ?? [];
     if (hold === undefined || status?.staged === undefined) continue;
-    const known = gates.get(hold.gate) ?? { nodes: [], message: hold.message, since: hold.since };
+    const known = gates.get(hold.gate) ?? { nodes: [], messages: new Set<string>(), since: hold.since };
+    known.messages.add(hold.message);
     known.nodes.push(metadata.name);
     if (hold.since < known.since) known.since = hold.since;
     gates.set(hold.gate, known);
   }
-  return [...gates].map(([gate, { nodes, message, since }]) => ({
-    id: `held-${gate}`,
-    // Another node has the slot, and it goes on by itself.
-    level: gate === 'fleet_lock' ? 'info' : 'warning',
-    title: said.held(nodes.length, words.gates[gate] ?? gate),
-    detail: `${said.holdNames(listed(nodes))} ${message}`,
-    since,
-    next:
-      gate === 'marker_file'
-        ? { text: said.nextWindow, window: nodes }
-        : nodes.length === 1
-          ? { text: said.nextNode, to: { page: 'nodes', name: nodes[0] ?? '' } }
-          : { text: said.nextHeld, to: { page: 'nodes', filter: gate } },
-  }));
+  return [...gates].map(
+    ([
+      gate,
+      {
+        nodes,
+        messages: [message = '', ...others],
+        since,
+      },
+    ]) => ({
+      id: `held-${gate}`,
+      // Another node has the slot, and it goes on by itself.
+      level: gate === 'fleet_lock' ? 'info' : 'warning',
+      title: said.held(nodes.length, words.gates[gate] ?? gate),
+      // Nodes may say it differently: then the first speaks, by its name.
+      detail: `${said.holdNames(listed(nodes))}\n${others.length === 0 ? message : `${nodes[0]}: ${message}`}`,
+      since,
+      next:
+        gate === 'marker_file'
+          ? { text: said.nextWindow, window: nodes }
+          : nodes.length === 1
+            ? { text: said.nextNode, to: { page: 'nodes', name: nodes[0] ?? '' } }
+            : { text: said.nextHeld, to: { page: 'nodes', filter: gate } },
+    }),
+  );
 }
 
 function ofReleases({ images, updates }: Facts): Problem[] {

@@ -141,11 +141,24 @@ function rolloutSteps({ version, operators, updates }: Facts, situation: Situati
     {
       name: 'rebooted',
       state: applied ? 'current' : 'waiting',
-      detail: updates.length === 0 ? '' : said.rebooted(running, updates.length),
+      detail:
+        updates.length === 0 ? '' : [said.rebooted(running, updates.length), ...heldBy(updates)].join(' '),
       since: applied ? oldestHold(updates) : undefined,
     },
     { name: 'completed', state: 'waiting', detail: '' },
   ];
+}
+
+/** What holds staged nodes, each gate once. */
+function heldBy(updates: Facts['updates']): string[] {
+  const counts = new Map<string, number>();
+  for (const { status } of updates) {
+    const gate = status?.staged === undefined ? undefined : status.holds?.[0]?.gate;
+    if (gate !== undefined) counts.set(gate, (counts.get(gate) ?? 0) + 1);
+  }
+  return [...counts].map(
+    ([gate, count]) => `${words.overview.problem.held(count, words.gates[gate] ?? gate)}.`,
+  );
 }
 
 function oldestHold(updates: Facts['updates']): string | undefined {
