@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, globSync, readFileSync, statSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFileSync, globSync, readFileSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Secret } from '../src/api/core.ts';
-import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
+import type { KubeClient } from '../src/kube/client.ts';
 import { recordEvent } from '../src/kube/events.ts';
-import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
-import { run, runOrThrow } from '../src/process/run.ts';
-import { makeRelease, testKey } from './bundles.ts';
-import { until } from './systemd/host.ts';
+import { runOrThrow } from '../src/process/run.ts';
+import { type OneNode, startOneNode } from './one-node.ts';
 import { repository } from './tier.ts';
 
 const program = join(repository, 'sluice');
@@ -20,33 +16,13 @@ const program = join(repository, 'sluice');
 const planted = randomBytes(18).toString('hex');
 let directory: string;
 let cluster: string;
-let up: ChildProcess;
+let up: OneNode;
 let secrets: Secret[];
 let client: KubeClient;
 
 before(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'sluice-gather-test-'));
-  cluster = join(directory, 'cluster');
-  const key = testKey('maker');
-  const release = await makeRelease({ version: '1.0.0', dir: directory, key: key.pair });
-  await writeFile(join(directory, 'maker.pub'), key.trusted.publicPem);
-  const words = ['up', '--dir', cluster, '--nodes', '1', '--workload', 'none', '--release', release.path];
-  up = spawn(program, [...words, '--key', join(directory, 'maker.pub')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let said = '';
-  for (const stream of [up.stdout, up.stderr]) stream?.on('data', (chunk) => (said += chunk));
-  const agent = join(cluster, 'nodes', 'master-0', 'run', 'node.sock');
-  await until(
-    () => existsSync(join(cluster, 'kubeconfig')) && existsSync(agent),
-    () => said,
-    120_000,
-  );
-  client = createKubeClient({
-    ...loadKubeconfig(join(cluster, 'kubeconfig')),
-    platform: 'standalone',
-    userAgent: 'test',
-  });
+  up = await startOneNode();
+  ({ directory, cluster, client } = up);
   const { kinds } = client;
   const namespace = 'openshift-config';
   await client.create(kinds.Secret, {
@@ -64,11 +40,7 @@ before(async () => {
   appendFileSync(join(cluster, 'logs', 'careless.log'), `{"msg":"logged in with ${planted}"}\n`);
   secrets = (await client.list(kinds.Secret)).items;
 });
-after(async () => {
-  await client.close();
-  await run(program, ['up', 'stop', '--dir', cluster], { timeoutMs: 100_000 });
-  await rm(directory, { recursive: true, force: true });
-});
+after(() => up.close());
 
 async function gather(name: string, ...words: string[]) {
   const out = join(directory, `${name}.tar.gz`);

@@ -27,6 +27,7 @@ export type Need =
   | 'mkfs.xfs'
   | 'mksquashfs'
   | 'podman'
+  | 'promtool'
   | 'root'
   | 'shared-data'
   | 'skopeo'

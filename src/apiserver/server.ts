@@ -7,6 +7,7 @@ import { hostPort } from '../http/client.ts';
 import { serve } from '../http/server.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import { createAccess, createTokens, tokenIssuer } from './access.ts';
 import { createPolicies } from './admission-source.ts';
 import { ensureBootstrap } from './bootstrap.ts';
@@ -16,6 +17,7 @@ import { createGatekeeper } from './gatekeeper.ts';
 import { createHandler } from './http/handler.ts';
 import { createKubeletClient } from './http/log.ts';
 import type { Tools } from './http/tools.ts';
+import { observeApiServer } from './metrics.ts';
 import { withinNode } from './node-restriction.ts';
 import type { KubeObject } from './object.ts';
 import { withPodSecurity } from './pod-security/admission.ts';
@@ -63,6 +65,8 @@ export interface ApiServerOptions {
   readonly crds?: readonly Manifest[];
   /** Objects that are created where they are missing, in this order. */
   readonly bootstrap?: readonly Manifest[];
+  /** Whom it tells what it answers, and what `/metrics` shows to those who may read it; absent: nobody. */
+  readonly metrics?: Metrics;
   readonly logger: Logger;
   readonly clock?: Clock;
   /** Milliseconds of history that are kept at the least, from which lists and watches can go on. Default 5 minutes. */
@@ -128,8 +132,12 @@ async function serveStore(
     audiences: [tokenIssuer],
     loopbackToken: options.loopbackToken,
     kubelets,
+    metrics: options.metrics,
   };
-  const handler = createHandler({ engine, tools });
+  const answer = createHandler({ engine, tools });
+  const { metrics } = options;
+  const file = join(options.dataDir, 'cluster.db');
+  const handler = metrics === undefined ? answer : observeApiServer(metrics, store, file, answer);
   const server = await serve({
     address: options.address,
     port: options.port,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { operationsOf } from './operations.ts';
 import { note } from './output.ts';
 
 interface ApiServerCommandOptions {
@@ -67,6 +68,7 @@ async function run(options: ApiServerCommandOptions): Promise<void> {
   );
   const { renderCrds } = await import('../api/crds.ts');
   followParent();
+  const { metrics } = await operationsOf({});
   const signal = terminationSignal();
   const { address, port } = parseListen(options.listen);
   const pki = options.pki ?? join(options.dir, 'pki');
@@ -76,6 +78,7 @@ async function run(options: ApiServerCommandOptions): Promise<void> {
   const loopbackToken = randomUUID() + randomUUID();
   const running = await startApiServer({
     dataDir: options.dir,
+    metrics,
     address,
     port,
     tls: pair,

@@ -121,7 +121,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
 }
 
 /** Milliseconds that transfers get to end by themselves when the registry is stopped. */
-const stopGraceMs = 2_000;
+const stopGraceMs = 10_000;
 
 function tlsOf(options: ServeCommandOptions) {
   const { tlsCert, tlsKey, clientCa } = options;

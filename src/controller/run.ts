@@ -5,6 +5,7 @@ import { type Operations, serveOperations, withOperations } from '../http/operat
 import { type RunningServer, serve } from '../http/server.ts';
 import { withCaches } from '../kube/cached-client.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { Reconciled } from '../kube/controller.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
 import type { LockAccess } from '../lock/access.ts';
 import { keepDefaultGroup } from '../lock/default-group.ts';
@@ -19,6 +20,7 @@ import { clusterContent, type RegistryIdentity } from '../release/content.ts';
 import { runReleaseController } from '../release/controller.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
 import { runUpdateController } from '../update/controller.ts';
+import { observeCluster, observeLease, observeReconciles } from './metrics.ts';
 
 export interface ControllerOptions {
   readonly client: KubeClient;
@@ -61,7 +63,9 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
     ...(options.lock === undefined ? {} : { access: options.lock.access }),
     signal,
   });
-  const sight = leaseSight(metrics, clock);
+  const sight = observeLease(metrics, clock);
+  const onReconciled = observeReconciles(metrics);
+  observeCluster(metrics, client);
   const operations: Operations = { metrics, ready: { api: sight.problem } };
   const servers: RunningServer[] = [];
   if (options.lock !== undefined) {
@@ -84,7 +88,7 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       run: (leading, holds) => {
         const kinds = [client.kinds.Node, client.kinds.NodeUpdate] as KindRef[];
         const own = withCaches(client.fenced(holds), kinds, { logger, clock, signal: leading });
-        return lead({ ...options, client: own }, clock, leading);
+        return lead({ ...options, client: own }, clock, onReconciled, leading);
       },
     });
     if (lost) {
@@ -101,37 +105,26 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
   }
 }
 
-/** Milliseconds without an answer of the API after which a controller is not ready. */
-const silentMsMax = 30_000;
-
-/** What the lease tells of this process: whether it leads, and whether the API answers it. */
-function leaseSight(metrics: Metrics, clock: Clock) {
-  const leader = metrics.gauge('sluice_leader', '1 while this process leads.');
-  leader.set({}, 0);
-  let reachedMs = clock.now();
-  return {
-    reached: () => {
-      reachedMs = clock.now();
-    },
-    leading: (leads: boolean) => leader.set({}, leads ? 1 : 0),
-    problem: () => {
-      const silentMs = clock.now() - reachedMs;
-      return silentMs < silentMsMax
-        ? undefined
-        : `the API has not answered for ${Math.round(silentMs / 1000)} s`;
-    },
-  };
-}
-
 /** What one process alone does; its client writes only while the lease is ours. */
-async function lead(options: ControllerOptions, clock: Clock, signal: AbortSignal): Promise<void> {
+async function lead(
+  options: ControllerOptions,
+  clock: Clock,
+  onReconciled: (facts: Reconciled) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const { client, platform } = options;
   const certificates = () => keepCertificates(client, [], clock);
   const registry = options.registry ?? (await certificates());
   const content = clusterContent(client, registry, {
     reread: options.registry === undefined ? certificates : options.rereadRegistry,
   });
-  const part = (name: string) => ({ client, clock, logger: options.logger.child({ part: name }), signal });
+  const part = (name: string) => ({
+    client,
+    clock,
+    onReconciled,
+    logger: options.logger.child({ part: name }),
+    signal,
+  });
   const reader = (name: string) => ({
     ...part(name),
     platform,

@@ -51,6 +51,13 @@ export interface Requeue {
   readonly requeueAfterMs?: number;
 }
 
+/** What a controller did with one key. */
+export interface Reconciled {
+  readonly controller: string;
+  readonly result: 'done' | 'conflict' | 'failed' | 'gave_up';
+  readonly ms: number;
+}
+
 export interface ControllerOptions {
   readonly name: string;
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
@@ -69,6 +76,8 @@ export interface ControllerOptions {
   /** Keys to look at in the beginning, whatever is watched. */
   readonly initialKeys?: readonly string[];
   readonly backoff?: Backoff;
+  /** Told of each look, for metrics. */
+  readonly onReconciled?: ((facts: Reconciled) => void) | undefined;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
@@ -117,17 +126,23 @@ export async function runController(options: ControllerOptions): Promise<void> {
   }
 
   async function reconcileOne(key: string): Promise<void> {
+    const begunMs = clock.now();
+    const told = (result: Reconciled['result']) =>
+      options.onReconciled?.({ controller: name, result, ms: clock.now() - begunMs });
     try {
       const result = await options.reconcile(key, signal);
+      told('done');
       queue.forget(key);
       if (result?.requeueAfterMs !== undefined) queue.addAfter(key, result.requeueAfterMs);
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof TerminalError) {
+        told('gave_up');
         queue.forget(key);
         logger.error({ key, error: messageOf(error) }, 'reconcile gave up until something changes');
         return;
       }
+      told(isConflict(error) ? 'conflict' : 'failed');
       const waitMs = queue.addAfterFailure(key);
       // A conflict only means that somebody else wrote first; the wait is the same, the alarm is not.
       if (isConflict(error)) logger.debug({ key, waitMs }, 'reconcile met a conflict');

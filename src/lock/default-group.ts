@@ -1,5 +1,5 @@
 import type { KubeClient } from '../kube/client.ts';
-import { runController, watchOf } from '../kube/controller.ts';
+import { type Reconciled, runController, watchOf } from '../kube/controller.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -11,6 +11,7 @@ export const defaultGroup = 'default';
 export interface DefaultGroupOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
+  readonly onReconciled?: ((facts: Reconciled) => void) | undefined;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -25,6 +26,7 @@ const awayPollMs = 5000;
 export async function keepDefaultGroup({
   client,
   clock,
+  onReconciled,
   logger,
   signal,
 }: DefaultGroupOptions): Promise<void> {
@@ -33,6 +35,7 @@ export async function keepDefaultGroup({
     metadata.name === defaultGroup ? [defaultGroup] : [];
   await runController({
     name: 'default-group',
+    onReconciled,
     client,
     clock,
     logger,

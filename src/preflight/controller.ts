@@ -8,7 +8,7 @@ import { digestPart, sourceOf } from '../gates/gather.ts';
 import { runIDBytes, runIDOf } from '../gates/run-request.ts';
 import { createReleases, findRelease, type Release, type Releases } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { runController, watchOf } from '../kube/controller.ts';
+import { type Reconciled, runController, watchOf } from '../kube/controller.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -28,6 +28,7 @@ export interface PreflightOptions {
   readonly content: ContentSource;
   readonly trustedKeys: () => Promise<readonly TrustedKey[]>;
   readonly clock: Clock;
+  readonly onReconciled?: ((facts: Reconciled) => void) | undefined;
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly platform: Platform;
@@ -35,7 +36,7 @@ export interface PreflightOptions {
   readonly random?: (bytes: number) => Uint8Array;
 }
 
-type PreflightContext = Required<PreflightOptions> & { readonly events: EventRecorder };
+type PreflightContext = Required<Omit<PreflightOptions, 'onReconciled'>> & { readonly events: EventRecorder };
 
 /** While a run is in flight it is looked at again after this long, whatever the watches tell. */
 const runningPollMs = 1000;
@@ -56,6 +57,7 @@ export async function runPreflightController(options: PreflightOptions): Promise
     reconciler.keysOfRun(object.metadata.labels?.[labels.preflightRun] ?? '');
   await runController({
     name: 'preflight',
+    onReconciled: options.onReconciled,
     client,
     logger,
     signal,

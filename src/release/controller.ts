@@ -3,7 +3,7 @@ import type { ClusterVersion, InternalReleaseImage } from '../api/resources.ts';
 import type { BundleDocument } from '../bundle/document.ts';
 import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { runController, watchOf } from '../kube/controller.ts';
+import { type Reconciled, runController, watchOf } from '../kube/controller.ts';
 import { isConflict } from '../kube/error.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { createInformer } from '../kube/informer.ts';
@@ -41,6 +41,7 @@ export interface ReleaseControllerContext {
   readonly certificates?: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly onReconciled?: ((facts: Reconciled) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -232,6 +233,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     pingLoop(),
     runController({
       name: 'release',
+      onReconciled: context.onReconciled,
       client,
       logger,
       signal,

@@ -9,7 +9,7 @@ import { digestPart } from '../gates/gather.ts';
 import { type BundleClaim, createReleases, type Release } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { findCondition } from '../kube/conditions.ts';
-import { type ControllerWatch, runController, watchOf } from '../kube/controller.ts';
+import { type ControllerWatch, type Reconciled, runController, watchOf } from '../kube/controller.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import type { Clock } from '../observe/clock.ts';
@@ -37,6 +37,7 @@ export interface UpdateOptions {
   readonly content: ContentSource;
   readonly trustedKeys: () => Promise<readonly TrustedKey[]>;
   readonly clock: Clock;
+  readonly onReconciled?: ((facts: Reconciled) => void) | undefined;
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly platform: Platform;
@@ -64,6 +65,7 @@ export async function runUpdateController(options: UpdateOptions): Promise<void>
   const updater = createUpdater(options);
   await runController({
     name: 'update',
+    onReconciled: options.onReconciled,
     client,
     logger,
     signal,

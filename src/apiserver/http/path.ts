@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { metricsContentType } from '../../observe/metrics.ts';
 import { aggregatedDiscovery, coreVersions, groupDocument, groupList, resourceList } from '../discovery.ts';
 import { openApiAt } from '../openapi-scope.ts';
 import { emptyOpenApiV2 } from '../openapi-v2.ts';
@@ -29,6 +30,14 @@ export function servePath(
   if (path === '/healthz' || path === '/livez' || path === '/readyz') {
     response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' });
     response.end('ok');
+    return;
+  }
+  if (path === '/metrics' && tools.metrics !== undefined) {
+    // Who may: whoever RBAC lets read the path, as with the real one.
+    tools.metrics.render().then(
+      (text) => response.writeHead(200, { 'content-type': metricsContentType }).end(text),
+      () => response.destroy(),
+    );
     return;
   }
   const issuer = tokenIssuerDocument(tools, path);

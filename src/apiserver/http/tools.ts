@@ -1,3 +1,4 @@
+import type { Metrics } from '../../observe/metrics.ts';
 import type { Authorizer } from '../policy/rbac.ts';
 import type { TokenIssuer } from '../policy/token.ts';
 import type { KubeletClient } from './log.ts';
@@ -11,4 +12,6 @@ export interface Tools {
   /** A bearer token of the process itself, with all rights. */
   readonly loopbackToken: string | undefined;
   readonly kubelets: KubeletClient;
+  /** What `/metrics` shows; undefined where the server counts nothing. */
+  readonly metrics: Metrics | undefined;
 }
