@@ -45,7 +45,8 @@ export interface ContentPlane {
   readonly caFile: string;
   readonly nodes: readonly TestNode[];
   startRegistry(node: TestNode): Promise<RegistryServer>;
-  startManager(node: TestNode): Promise<RunningManager>;
+  /** @param unthrottled copies as fast as the disk takes it, which here all nodes share. */
+  startManager(node: TestNode, unthrottled?: boolean): Promise<RunningManager>;
   /** Ends the manager that runs and starts another, as a restart of the process does. */
   replaceManager(node: TestNode): Promise<RunningManager>;
   stopManager(node: TestNode): Promise<void>;
@@ -159,7 +160,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
       await plane.stopManager(node);
       return await plane.startManager(node);
     },
-    async startManager(node) {
+    async startManager(node, unthrottled) {
       const end = new AbortController();
       const signal = AbortSignal.any([stop.signal, end.signal]);
       await registerNode({ ...registration(node), signal });
@@ -179,6 +180,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
         clock: systemClock,
         signal,
         watchRegistry: true,
+        unthrottled,
       });
       const ended = manager.run();
       const socket = await serveNodeSocket(nodeSocketPath(node.dirs.run), manager.routes, silentLogger);
