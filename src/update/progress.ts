@@ -1,7 +1,10 @@
+import type { Platform } from '../api/kinds.ts';
+import { names } from '../api/names.ts';
 import type { ClusterVersion } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import type { Release, Releases } from '../gates/target.ts';
 import { tryVersion } from '../gates/version.ts';
+import { hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Payload } from '../payload/payload.ts';
 import { lookAtRollout, rollOut } from '../rollout/rollout.ts';
@@ -52,7 +55,7 @@ export async function advanceUpdate(
   notes: ApplyNotes,
 ): Promise<Progress> {
   const { client, signal, now } = context;
-  const image = osImageOf(release);
+  const image = osImageOf(release, client.platform);
   const blocks = await blocksOf(context, clusterVersion, release);
   if ('failure' in blocks) return { completed: false, done: 0, total: 0, waiting: [blocks.failure] };
   if (notes.noted.size === 0) await createOperators(client, blocks.planned);
@@ -133,10 +136,17 @@ async function blocksOf(
   return { planned: planWalk(payload.manifests, rule) };
 }
 
-/** The OS image of a release by digest; undefined where it has none: then its nodes do not reboot. */
-function osImageOf({ bundle }: Release): string | undefined {
+/**
+ * The OS image of a release by digest, as every node's own registry serves it; undefined where it has none: then its
+ * nodes do not reboot. Not by the payload's own name for it: a node's driver asks the registry of the node, which knows
+ * the repositories of the bundle, not those of the origin.
+ */
+function osImageOf({ bundle }: Release, platform: Platform): string | undefined {
   const { os, images } = bundle.document;
   if (os === undefined) return undefined;
-  const source = images.find((image) => image.name === os.tag)?.source;
-  return source === undefined ? undefined : `${source}@${os.digest}`;
+  const repository = images.find((image) => image.name === os.tag)?.repository;
+  const { apiInt, registryPort } = names(platform);
+  return repository === undefined
+    ? undefined
+    : `${hostPort(apiInt, registryPort)}/${repository}@${os.digest}`;
 }

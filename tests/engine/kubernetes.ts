@@ -53,10 +53,16 @@ export interface KubernetesOptions {
   /** Whether Pods run, in the sandbox (needs root). Default true. */
   readonly pods?: boolean;
   readonly audit?: boolean;
+  /** See `RealClusterOptions`. */
+  readonly silentNodes?: boolean;
 }
 
 export async function startKubernetes(options: KubernetesOptions): Promise<KubernetesCluster> {
-  const real = await startRealCluster({ nodes: true, audit: options.audit === true });
+  const real = await startRealCluster({
+    nodes: true,
+    audit: options.audit === true,
+    silentNodes: options.silentNodes === true,
+  });
   const client = await connect(loadKubeconfig(real.kubeconfig), { installs: true });
   const closing: (() => Promise<unknown>)[] = [() => real.close(), () => client.close()];
   const close = async () => {

@@ -28,6 +28,8 @@ export interface RealClusterOptions {
   readonly durable?: boolean;
   /** Default true. */
   readonly controllers?: boolean;
+  /** Whether nodes that say nothing stay ready: for fleets that are only told of. */
+  readonly silentNodes?: boolean;
   /** Whether every request is written down, one JSON line each, in `audit.log` of the directory. */
   readonly audit?: boolean;
   /** A kube-scheduler too, and kubelets restricted to what is theirs. Default false. */
@@ -99,7 +101,11 @@ export async function startRealCluster(options: RealClusterOptions = {}): Promis
     await close();
     throw new Error(`${(error as Error).message}: ${tail}`);
   }
-  if (options.controllers !== false) start('kube-controller-manager', managerArguments(file, ports));
+  if (options.controllers !== false)
+    start('kube-controller-manager', [
+      ...managerArguments(file, ports),
+      ...(options.silentNodes === true ? ['--node-monitor-grace-period', '24h'] : []),
+    ]);
   if (options.nodes === true) start('kube-scheduler', schedulerArguments(file, await freePort()));
   return {
     kubeconfig: file('kubeconfig'),
@@ -152,7 +158,8 @@ function apiArguments(file: FileOf, ports: Ports, nodes: boolean): string[] {
 const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
-  omitStages: ['RequestReceived', 'ResponseStarted'],
+  // A watch is written down when it begins, and again when it ends.
+  omitStages: ['RequestReceived'],
   rules: [{ level: 'Metadata' }],
 };
 

@@ -8,10 +8,12 @@ import { createShell, createTeller } from '../../demo/stage.ts';
 import { type Demo, type Summary, tellStory } from '../../demo/story.ts';
 import { names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
+import { shippedManifests } from '../../src/install/manifests.ts';
 import { waitFor } from '../../src/kube/wait.ts';
 import { needs, repository } from '../tier.ts';
 import { type KubernetesCluster, startKubernetes } from './kubernetes.ts';
 import { needsRealEngine } from './real.ts';
+import { grantedBy, usedBy } from './rights.ts';
 
 /** The demo's releases as plain Kubernetes takes them: ClusterOperator is in our group there. */
 function releasesForKubernetes(to: string): string {
@@ -30,6 +32,52 @@ function releasesForKubernetes(to: string): string {
   }
   return to;
 }
+
+/** The roles of each ServiceAccount, but the one that applies whatever a release brings. */
+const rolesOf: Readonly<Record<string, readonly string[]>> = {
+  'sluice-controller': ['sluice-controller', 'sluice-updater'],
+  'sluice-node': ['sluice-node', 'sluice-node-registry', 'sluice-node-keys'],
+};
+
+/** What every identity may: discovery, and what it is itself. */
+const isPublic = (right: string) => /^get \/(api|apis|version|readyz)\b/.test(right);
+
+/** What the controller does by the right to apply whatever a release brings: these are the kinds of the demo's. */
+const payloadKinds =
+  /^(get|create|update|patch) (core\/(namespaces|serviceaccounts|configmaps)|apps\/deployments|rbac\.authorization\.k8s\.io\/(clusterroles|clusterrolebindings)|sluice\.dev\/clusteroperators(\/status)?)$/;
+
+/** What is granted though the story does not use it. */
+const beyond: Readonly<Record<string, readonly { readonly rights: RegExp; readonly why: string }[]>> = {
+  'sluice-controller': [
+    {
+      rights: /^(create|delete) rbac\S+\/(cluster)?role(binding)?s$/,
+      why: 'a check that asks for further reads gets them, for one run',
+    },
+    {
+      rights: /^create sluice\.dev\/internalreleaseimages$/,
+      why: 'media appear before anybody has asked for a release',
+    },
+    {
+      rights: /^create sluice\.dev\/updatepreflights$/,
+      why: 'an update that is asked for with kubectl has no preflight yet',
+    },
+    {
+      rights: /^create sluice\.dev\/nodeupdates$/,
+      why: 'a node is given its image before its agent has come',
+    },
+    { rights: /^delete core\/configmaps$/, why: 'records of old updates go' },
+    { rights: /^update core\/(configmaps|secrets)$/, why: 'certificates near their end are made anew' },
+    { rights: /^patch core\/secrets$/, why: 'the password of the registries is rotated' },
+    {
+      rights: /^list (operators\.coreos\.com|core\/services$)/,
+      why: 'looked at where a webhook or OLM is there',
+    },
+    { rights: /^(list|patch) core\/events$/, why: 'why a check does not start; the same event once more' },
+  ],
+  'sluice-node': [
+    { rights: /^(list|watch) sluice\.dev\/imagedigestmirrorsets$/, why: 'for the hosts.toml of containerd' },
+  ],
+};
 
 describe('the story of ./quickstart on Kubernetes', {
   ...needsRealEngine(),
@@ -89,6 +137,46 @@ describe('the story of ./quickstart on Kubernetes', {
     assert.equal(told.state, 'Completed');
     assert.equal(told.osDriver, 'simulated');
     assert.equal(await completed(), '1.1.0');
+  });
+
+  test('rights: what was used is granted, and what is granted beyond it has a reason', () => {
+    const log = join(cluster.real.dir, 'audit.log');
+    const roles = shippedManifests('kubernetes').filter(
+      ({ kind }) => kind === 'ClusterRole' || kind === 'Role',
+    );
+    for (const [account, names] of Object.entries(rolesOf)) {
+      const used = usedBy(log, `system:serviceaccount:sluice-system:${account}`);
+      assert.deepEqual([...used.refused].sort(), [], `${account} asked for what it may not`);
+      assert.ok(used.done.size > 10, `only ${used.done.size} things were done by ${account}`);
+      const all = new Set(
+        roles.filter(({ metadata }) => names.includes(metadata.name)).flatMap((role) => [...grantedBy(role)]),
+      );
+      const applied = [...used.done].filter((right) => !all.has(right) && !isPublic(right));
+      const foreign = applied.filter((right) => account !== 'sluice-controller' || !payloadKinds.test(right));
+      assert.deepEqual(
+        foreign.sort(),
+        [],
+        `${account}: used by the right to apply releases, and no part of one`,
+      );
+      const granted = roles.filter(({ metadata }) => names.includes(metadata.name)).map(grantedBy);
+      assert.equal(granted.length, names.length);
+      const unused = new Set(
+        granted.flatMap((rights) => [...rights]).filter((right) => !used.done.has(right)),
+      );
+      const reasons = beyond[account] ?? [];
+      const explained = (right: string) => reasons.some(({ rights }) => rights.test(right));
+      assert.deepEqual(
+        [...unused].filter((right) => !explained(right)).sort(),
+        [],
+        `${account}: granted, not used, no reason`,
+      );
+      const idle = reasons.filter(({ rights }) => ![...unused].some((right) => rights.test(right)));
+      assert.deepEqual(
+        idle.map(({ why }) => why),
+        [],
+        `${account}: reasons for what is used after all`,
+      );
+    }
   });
 
   async function untilNodes(count: number): Promise<void> {
