@@ -16,10 +16,9 @@ import { openMedia } from '../src/media/media.ts';
 import { createRegistryClient } from '../src/oci/client.ts';
 import { type Digest, digestOf, hexOf } from '../src/oci/digest.ts';
 import { mediaTypes } from '../src/oci/manifest.ts';
-import { run } from '../src/process/run.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import type { TestRelease } from './bundles.ts';
-import { type ContentPlane, key, startContentPlane, type TestNode, until } from './content-plane.ts';
+import { type ContentPlane, key, startRunningPlane, type TestNode, until } from './content-plane.ts';
 import { repository } from './tier.ts';
 
 const mib = 1024 * 1024;
@@ -29,14 +28,8 @@ let two: TestRelease;
 let node: TestNode;
 
 before(async () => {
-  plane = await startContentPlane(1);
-  [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
+  ({ plane, one, two } = await startRunningPlane(1));
   node = plane.nodes[0] as TestNode;
-  await plane.preload(node, one);
-  await plane.startManager(node);
-  await plane.startRegistry(node);
-  await plane.setCurrent(one);
-  plane.startController();
   await until('the object', async () => (await plane.object())?.status !== undefined);
 });
 
@@ -114,10 +107,7 @@ test('media that change after they were verified: no wrong byte is served or cop
 });
 
 test('several release add at once: all are asked for, none undoes another', async () => {
-  const add = (version: string) =>
-    run(join(repository, 'sluice'), ['release', 'add', version, '--no-wait'], {
-      env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
-    });
+  const add = (version: string) => plane.sluice('release', 'add', version, '--no-wait');
   await plane.ask(one.name);
   await until('only one to be asked for', async () => (await plane.object())?.spec.releases.length === 1);
   const media = join(plane.dir, 'at-once');

@@ -4,9 +4,8 @@ import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { run } from '../src/process/run.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
-import { type ContentPlane, startContentPlane, until } from './content-plane.ts';
+import { type ContentPlane, startRunningPlane, until } from './content-plane.ts';
 import { repository } from './tier.ts';
 
 let plane: ContentPlane;
@@ -14,30 +13,13 @@ let one: TestRelease;
 let two: TestRelease;
 
 before(async () => {
-  plane = await startContentPlane(1);
-  [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
-  for (const node of plane.nodes) {
-    await plane.preload(node, one);
-    await plane.startManager(node);
-    await plane.startRegistry(node);
-  }
-  await plane.setCurrent(one);
-  plane.startController();
+  ({ plane, one, two } = await startRunningPlane(1));
   await until('the object', async () => (await plane.object())?.status !== undefined);
 });
 
 after(() => plane?.close());
 
-/** The program as people call it. */
-async function sluice(...args: string[]) {
-  const [node] = plane.nodes;
-  const socket = join(node?.dirs.run ?? '', 'node.sock');
-  const local = args[0] === 'media' && args[1] !== 'ls' ? ['--socket', socket] : [];
-  const result = await run(join(repository, 'sluice'), [...args, ...local], {
-    env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
-  });
-  return { ...result, all: `${result.stdout}${result.stderr}` };
-}
+const sluice = (...args: string[]) => plane.sluice(...args);
 
 test('nothing is known of a release that is nowhere, and the message says what is at hand', async () => {
   const result = await sluice('release', 'add', '1.1.0');

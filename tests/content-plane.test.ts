@@ -9,22 +9,14 @@ import type { Metrics } from '../src/observe/metrics.ts';
 import { type Digest, hexOf } from '../src/oci/digest.ts';
 import { readInUse } from '../src/release/request.ts';
 import type { TestRelease } from './bundles.ts';
-import { type ContentPlane, imageOf, startContentPlane, until } from './content-plane.ts';
+import { type ContentPlane, imageOf, startRunningPlane, until } from './content-plane.ts';
 
 let plane: ContentPlane;
 let one: TestRelease;
 let two: TestRelease;
 
 before(async () => {
-  plane = await startContentPlane(3);
-  [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
-  for (const node of plane.nodes) {
-    await plane.preload(node, one);
-    await plane.startManager(node);
-    await plane.startRegistry(node);
-  }
-  await plane.setCurrent(one);
-  plane.startController();
+  ({ plane, one, two } = await startRunningPlane(3));
 });
 
 after(() => plane?.close());

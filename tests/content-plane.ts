@@ -15,6 +15,7 @@ import { nodeSocketPath, serveNodeSocket } from '../src/node/socket.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { createMetrics, type Metrics } from '../src/observe/metrics.ts';
+import { type RunResult, run } from '../src/process/run.ts';
 import { type RegistryServer, serveRegistry } from '../src/registry/server.ts';
 import { clusterContent } from '../src/release/content.ts';
 import { runReleaseController } from '../src/release/controller.ts';
@@ -23,6 +24,7 @@ import { issue } from '../src/trust/authority.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { shippedManifests } from './shipped.ts';
+import { repository } from './tier.ts';
 
 export const key = testKey('maker');
 
@@ -57,6 +59,8 @@ export interface ContentPlane {
   setCurrent(release: TestRelease, history?: ClusterVersionStatus['history']): Promise<void>;
   ask(...names: string[]): Promise<void>;
   object(): Promise<InternalReleaseImage | undefined>;
+  /** The program as people call it: with the cluster's kubeconfig, and for media with the first node's socket. */
+  sluice(...args: string[]): Promise<RunResult & { readonly all: string }>;
   close(): Promise<void>;
 }
 
@@ -268,6 +272,14 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
       await client.patch(client.kinds.InternalReleaseImage, 'cluster', { spec });
     },
     object: () => client.tryGet(client.kinds.InternalReleaseImage, 'cluster'),
+    async sluice(...args) {
+      const socket = nodeSocketPath(nodes[0]?.dirs.run ?? '');
+      const local = args[0] === 'media' && args[1] !== 'ls' ? ['--socket', socket] : [];
+      const result = await run(join(repository, 'sluice'), [...args, ...local], {
+        env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
+      });
+      return { ...result, all: `${result.stdout}${result.stderr}` };
+    },
     async close() {
       stop.abort();
       for (const handle of [...managers.values()]) await handle.stop();
@@ -278,6 +290,22 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
     },
   };
   return plane;
+}
+
+/** A plane whose nodes hold 1.0.0, which the cluster runs; 1.1.0 is on no node yet. */
+export async function startRunningPlane(
+  nodeCount: number,
+): Promise<{ plane: ContentPlane; one: TestRelease; two: TestRelease }> {
+  const plane = await startContentPlane(nodeCount);
+  const [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
+  for (const node of plane.nodes) {
+    await plane.preload(node, one);
+    await plane.startManager(node);
+    await plane.startRegistry(node);
+  }
+  await plane.setCurrent(one);
+  plane.startController();
+  return { plane, one, two };
 }
 
 function registration(node: TestNode) {

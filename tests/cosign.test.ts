@@ -72,6 +72,12 @@ async function withoutTag(name: string): Promise<string> {
   return bare;
 }
 
+/** A home of its own: nothing of this machine's user, and no cached root of trust. */
+function cosignEnv(password: string): NodeJS.ProcessEnv {
+  const home = { HOME: join(directory, 'home'), TUF_ROOT: join(directory, 'tuf') };
+  return { ...process.env, COSIGN_PASSWORD: password, ...home };
+}
+
 /** Our media, served by the stock registry. */
 async function serve(path: string, name: string): Promise<RunningRegistry> {
   const root = join(directory, name);
@@ -123,12 +129,7 @@ test(
   needs('go', 'docker-registry'),
   async () => {
     const cosign = await cosignPath();
-    const env = {
-      ...process.env,
-      COSIGN_PASSWORD: '',
-      HOME: join(directory, 'home'),
-      TUF_ROOT: join(directory, 'tuf'),
-    };
+    const env = cosignEnv('');
     await runOrThrow(cosign, ['generate-key-pair'], { cwd: directory, env });
     const registry = await serve(release.path, 'signed');
     try {
@@ -177,12 +178,7 @@ test(
   async () => {
     const cosign = await cosignPath();
     const registry = await listeningRegistry(join(directory, 'images'), {});
-    const env = {
-      ...process.env,
-      COSIGN_PASSWORD: '',
-      HOME: join(directory, 'home'),
-      TUF_ROOT: join(directory, 'tuf'),
-    };
+    const env = cosignEnv('');
     try {
       const source = release.sources.get('web') ?? '';
       await runOrThrow('skopeo', [
@@ -234,13 +230,7 @@ test(
   needs('go', 'docker-registry'),
   async () => {
     const cosign = await cosignPath();
-    const env = {
-      ...process.env,
-      COSIGN_PASSWORD: '',
-      COSIGN_EXPERIMENTAL: '1',
-      HOME: join(directory, 'home'),
-      TUF_ROOT: join(directory, 'tuf'),
-    };
+    const env = { ...cosignEnv(''), COSIGN_EXPERIMENTAL: '1' };
     const bare = await withoutTag('bare');
     const registry = await serve(bare, 'referrers');
     try {
@@ -283,12 +273,7 @@ test(
   needs('go', 'docker-registry'),
   async () => {
     const cosign = await cosignPath();
-    const env = {
-      ...process.env,
-      COSIGN_PASSWORD: '',
-      HOME: join(directory, 'home'),
-      TUF_ROOT: join(directory, 'tuf'),
-    };
+    const env = cosignEnv('');
     const bare = await withoutTag('bare-bundle');
     const registry = await serve(bare, 'bundles');
     const image = `${registry.host}/${bundleRepository}@${release.digest}`;
@@ -323,12 +308,7 @@ test(
   needs('go', 'docker-registry'),
   async () => {
     const cosign = await cosignPath();
-    const env = {
-      ...process.env,
-      COSIGN_PASSWORD: 'a long word',
-      HOME: join(directory, 'home'),
-      TUF_ROOT: join(directory, 'tuf'),
-    };
+    const env = cosignEnv('a long word');
     const theirs = join(directory, 'theirs');
     await mkdir(theirs);
     await runOrThrow(cosign, ['generate-key-pair'], { cwd: theirs, env });

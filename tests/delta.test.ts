@@ -9,11 +9,9 @@ import { planCopy } from '../src/copy/plan.ts';
 import { runCopy } from '../src/copy/run.ts';
 import { openMedia } from '../src/media/media.ts';
 import { systemClock } from '../src/observe/clock.ts';
-import { run } from '../src/process/run.ts';
 import { openStore } from '../src/store/store.ts';
 import type { TestRelease } from './bundles.ts';
-import { type ContentPlane, key, startContentPlane, until } from './content-plane.ts';
-import { repository } from './tier.ts';
+import { type ContentPlane, key, startContentPlane, startRunningPlane, until } from './content-plane.ts';
 
 let plane: ContentPlane;
 let one: TestRelease;
@@ -21,27 +19,12 @@ let two: TestRelease;
 let delta: string;
 
 before(async () => {
-  plane = await startContentPlane(1);
-  [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
-  for (const node of plane.nodes) {
-    await plane.preload(node, one);
-    await plane.startManager(node);
-    await plane.startRegistry(node);
-  }
-  await plane.setCurrent(one);
-  plane.startController();
+  ({ plane, one, two } = await startRunningPlane(1));
   await until('the object', async () => (await plane.object())?.status !== undefined);
 });
 after(() => plane?.close());
 
-async function sluice(...args: string[]) {
-  const socket = join(plane.nodes[0]?.dirs.run ?? '', 'node.sock');
-  const local = args[0] === 'media' && args[1] !== 'ls' ? ['--socket', socket] : [];
-  const result = await run(join(repository, 'sluice'), [...args, ...local], {
-    env: { ...process.env, KUBECONFIG: plane.cluster.kubeconfig },
-  });
-  return { ...result, all: `${result.stdout}${result.stderr}` };
-}
+const sluice = (...args: string[]) => plane.sluice(...args);
 
 /** The next release; it still has an image of the one before, as neighbouring releases do. */
 const buildDelta = (out: string, since: string) =>

@@ -7,7 +7,7 @@ import { run, runOrThrow } from '../src/process/run.ts';
 import type { TestRelease } from './bundles.ts';
 import { type ContentPlane, startContentPlane } from './content-plane.ts';
 import { type LoopDisk, loopDisk } from './loop.ts';
-import { needs, repository } from './tier.ts';
+import { needs } from './tier.ts';
 
 const mib = 1024 * 1024;
 /** As small as each takes it. */
@@ -26,11 +26,7 @@ before(async () => {
 
 after(() => plane?.close());
 
-async function media(...args: string[]) {
-  const socket = join(plane.nodes[0]?.dirs.run ?? '', 'node.sock');
-  const result = await run(join(repository, 'sluice'), ['media', ...args, '--socket', socket]);
-  return { ...result, all: `${result.stdout}${result.stderr}` };
-}
+const media = (...args: string[]) => plane.sluice('media', ...args);
 
 async function disk(
   t: { after(work: () => Promise<void>): void },

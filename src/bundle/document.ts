@@ -147,7 +147,7 @@ export function isBundleName(name: string): boolean {
 }
 
 /**
- * Where an image stands in every registry, from what it is (design: the payload under its digest, components
+ * Where an image stands in every registry, from what it is (the payload under its digest, components
  * under version and tag name, others under their own path).
  *
  * @param image.tag only for the other roles: the tag that it had at its source.

@@ -42,7 +42,7 @@ const reserveBytesMax = 1024 ** 3;
 const inodesPerBlob = 8;
 
 /**
- * What a store lacks of a bundle. Presence is size and a verified mark, never a name alone (cases C2, C12): a
+ * What a store lacks of a bundle. Presence is size and a verified mark, never a name alone: a
  * blob that came into the store otherwise is hashed when its turn comes.
  *
  * Errors: ContentMissing, DigestMismatch (the source lacks or damages a manifest), and those of the transport.
@@ -98,7 +98,7 @@ export function spaceNeeded(
 }
 
 /**
- * Refuses a copy that cannot end well before it takes a byte (case C24).
+ * Refuses a copy that cannot end well before it takes a byte.
  * Errors: DiskFull, with what is needed and what is free.
  */
 export function requireSpace(plan: CopyPlan, space: StoreSpace): void {

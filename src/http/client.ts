@@ -33,7 +33,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Raw bytes as they came: nothing is decompressed (facts, M18). */
+  /** Raw bytes as they came: nothing is decompressed. */
   readonly body: AsyncIterable<Uint8Array>;
   /** The whole body as text. Errors: InputTooLarge. */
   text(bytesMax?: number): Promise<string>;
@@ -256,7 +256,7 @@ async function* piecesOf(message: IncomingMessage, stallTimeoutMs: number): Asyn
 
 function unreachable(url: string, error: unknown): SluiceError {
   const { host } = new URL(url);
-  // What OpenSSL says of an answer that is plain HTTP (case P14); the code is that of the write or of the read that
+  // What OpenSSL says of an answer that is plain HTTP; the code is that of the write or of the read that
   // came upon it.
   if (/wrong version number|packet length too long/i.test(messageOf(error))) {
     return new SluiceError('Unreachable', `${host} answers without TLS on an address for TLS`, {

@@ -6,7 +6,7 @@ export type ProxyChoice = (url: URL) => string | undefined;
 /**
  * Chooses as curl does: HTTPS_PROXY, HTTP_PROXY and NO_PROXY in both cases of letters (HTTP_PROXY only in lower
  * case, which a web server's request cannot set). What is on this machine or is a cluster's own is never sent
- * through a proxy, whatever the environment forgot (case P16).
+ * through a proxy, whatever the environment forgot.
  */
 export function proxyFromEnvironment(env: NodeJS.ProcessEnv): ProxyChoice {
   const https = env.https_proxy || env.HTTPS_PROXY || env.all_proxy || env.ALL_PROXY;

@@ -87,19 +87,21 @@ export interface ContentManager {
 
 /** Media, cluster words and due retries are looked at this often when nothing wakes the manager before. */
 const lookMs = 2_000;
+/** A medium that hangs does not keep the node silent for longer. */
+const firstLookMsMax = 30_000;
 /** Status is written at most this often. */
 const publishMs = 1_000;
 /** Keys and the registry's password are read this often; keys also at each attach. */
 const refreshMs = 10_000;
 /** Whether a release may go is asked this often. */
 const removalMs = 3_000;
-/** Temporary files of ended processes are purged when they are this old (case C20). */
+/** Temporary files of ended processes are purged when they are this old. */
 const staleMs = 24 * 3_600_000;
 
 /**
  * Everything that one node does for content: takes media, verifies them, tells its registry what to serve,
  * copies what the cluster asks for, removes what nobody wants, and says how it stands. What the store holds by a
- * record is taken as it is at the start; nothing is read again for that (case K8).
+ * record is taken as it is at the start; nothing is read again for that.
  */
 export async function createContentManager(options: ContentManagerOptions): Promise<ContentManager> {
   const { client, nodeName, dirs, logger, clock, signal } = options;
@@ -325,6 +327,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     if (!(await registry.writePasswords())) refreshAt = clock.now() + lookMs; // The controller makes them soon.
   }
 
+  const looked = Promise.withResolvers<void>();
   async function lookLoop(): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -332,8 +335,10 @@ export async function createContentManager(options: ContentManagerOptions): Prom
       } catch (error) {
         if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'content is looked at again soon');
       }
+      looked.resolve();
       await bell.wait(lookMs);
     }
+    looked.resolve();
   }
 
   let publishing: Promise<void> = Promise.resolve();
@@ -348,6 +353,8 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   }
 
   async function publishLoop(): Promise<void> {
+    // What was attached before a restart is not lost because nobody has looked yet: till then the last word stands.
+    await Promise.race([looked.promise, clock.sleep(firstLookMsMax, signal).catch(() => {})]);
     while (!signal.aborted) {
       await publish();
       await clock.sleep(publishMs, signal);

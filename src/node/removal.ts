@@ -17,7 +17,7 @@ export interface RemovalFacts {
 
 /** Why a release stays; undefined: it may go. */
 function whyKept(record: WholeRecord, facts: RemovalFacts): string | undefined {
-  // An object that has vanished (a restored etcd) is no wish to lose content (facts, D16).
+  // An object that has vanished (a restored etcd) is no wish to lose content.
   if (facts.desired === undefined) return 'no InternalReleaseImage says what should be kept';
   if (facts.desired.has(record.name)) return 'it is asked for';
   if (facts.inUse === undefined) return 'it cannot be told whether it is in use';
@@ -105,7 +105,7 @@ async function sweep(
   return plan.bytes;
 }
 
-/** As far as it can still be read: a removal that was broken off has taken a part already (case G6). */
+/** As far as it can still be read: a removal that was broken off has taken a part already. */
 async function itemsOf(store: Store, bundle: VerifiedBundle): Promise<StoreItem[]> {
   const items: StoreItem[] = [];
   try {

@@ -3,7 +3,7 @@ import { readRemovals, readWholeRecords, type WholeRecord } from '../copy/whole.
 import type { Digest } from '../oci/digest.ts';
 import type { Store } from '../store/store.ts';
 
-/** What stands in a store, as its records say it; nothing is hashed to know it (case K8). */
+/** What stands in a store, as its records say it; nothing is hashed to know it. */
 export interface StoreView {
   /** Releases that are whole, by name. */
   readonly records: ReadonlyMap<string, WholeRecord>;

@@ -30,7 +30,7 @@ const pageBytesMax = 4 * 1024 * 1024;
 
 /**
  * Reads from a registry of distribution-spec 1.1. What the answer's head says about the content is never believed:
- * the digest is that of the bytes (facts, M16).
+ * the digest is that of the bytes.
  */
 export function createRegistryClient(options: RegistryClientOptions): ContentSource {
   const origin = new URL(options.baseUrl).origin;
@@ -128,7 +128,7 @@ export function createRegistryClient(options: RegistryClientOptions): ContentSou
 
 /**
  * Opens a blob at an offset. A server that answers the range with nonsense, with 416, or with the whole blob is
- * asked for the whole, and the beginning is left out here (facts, C10).
+ * asked for the whole, and the beginning is left out here.
  */
 async function openRemoteBlob(
   get: Get,

@@ -7,7 +7,7 @@ import { SluiceError } from '../errors/error.ts';
  */
 export type Digest = `sha256:${string}` | `sha512:${string}`;
 
-/** Of no bytes at all: the only digest under which an empty blob may stand (facts, M6). */
+/** Of no bytes at all: the only digest under which an empty blob may stand. */
 export const emptyDigest: Digest = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 /** Whether a blob without bytes may stand under this digest. */

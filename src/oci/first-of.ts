@@ -10,13 +10,13 @@ export interface OpenEndpoint {
   readonly content: ContentSource;
 }
 
-/** How long a place that did not answer is left out (case P10). */
+/** How long a place that did not answer is left out. */
 const deadMs = 60_000;
 
 /**
  * Several places of one image, the first that has it answers. Only "it is not here" counts as absent, and of the
- * place that gave the image it counts alone; a place that failed is passed over, and told of where none answers
- * (case S2). The repository that is asked for is any name: each place has its own.
+ * place that gave the image it counts alone; a place that failed is passed over, and told of where none answers.
+ * The repository that is asked for is any name: each place has its own.
  */
 export function firstOf(
   label: string,

@@ -43,7 +43,7 @@ export function ownArchitecture(): string {
 }
 
 /**
- * The image that a digest names, through indexes down to the platform's own manifest (facts, M12).
+ * The image that a digest names, through indexes down to the platform's own manifest.
  * @param platform default: linux on this machine's architecture. Errors: ContentMissing, InputTooLarge.
  */
 export async function resolveImage(

@@ -115,7 +115,7 @@ function parseMirror(
 
 /**
  * Where an image is read from, in order: the mirrors of the longest prefix that fits, then its own place.
- * A blocked registry is left out, but its mirrors are not (case P12). Errors: Forbidden where nothing is left.
+ * A blocked registry is left out, but its mirrors are not. Errors: Forbidden where nothing is left.
  */
 export function endpointsOf(
   rules: readonly RegistryRule[],

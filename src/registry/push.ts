@@ -216,7 +216,7 @@ function accepted(call: PushCall, id: string, offset: number): void {
 function uploadHeaders(call: PushCall, id: string, offset: number): Record<string, string> {
   return {
     location: `/v2/${call.repository}/blobs/uploads/${id}`,
-    // Of nothing the historical answer is 0-0 too (facts §4.2).
+    // Of nothing the historical answer is 0-0 too.
     range: `0-${Math.max(0, offset - 1)}`,
     'docker-upload-uuid': id,
   };

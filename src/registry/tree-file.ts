@@ -3,7 +3,7 @@ import { SluiceError, systemCode } from '../errors/error.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 import { parseStrictJson } from '../oci/json.ts';
 
-/** One line of `trees.json` (design §16, "Node to registry"). */
+/** One line of `trees.json`. */
 export type TreeEntry =
   | { readonly kind: 'store'; readonly path: string }
   | { readonly kind: 'media'; readonly path: string; readonly bundleDigest: Digest }

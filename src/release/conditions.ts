@@ -11,7 +11,7 @@ const messageLengthMax = 2000;
 const namesShownMax = 10;
 
 /**
- * The conditions as they are stored: the time moves only where the status moves (facts, defect D4), so that the
+ * The conditions as they are stored: the time moves only where the status moves, so that the
  * same input gives the same bytes.
  *
  * @param now milliseconds since the epoch.

@@ -41,7 +41,7 @@ export interface InUse {
 }
 
 /**
- * What nothing may remove (facts/release-content.md, defect D9): the desired release, the history back to the
+ * What nothing may remove: the desired release, the history back to the
  * last Completed entry, what was asked for, and what a node runs or will run. Undefined where a part of it is
  * unknown: unknown means no.
  */

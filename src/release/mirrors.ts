@@ -55,7 +55,7 @@ function bySource([left]: readonly [string, unknown], [right]: readonly [string,
 
 /**
  * What stands, and what is new behind it: entries and mirrors are only ever added, since taking one away drains
- * nodes (design §6). Returns `current` itself where nothing is new.
+ * nodes. Returns `current` itself where nothing is new.
  */
 export function addMirrors(
   current: readonly MirrorEntry[],

@@ -103,7 +103,7 @@ export async function addFinalizer(client: KubeClient, object: InternalReleaseIm
   await patchFinalizers(client, object, [...standing, finalizers.internalReleaseImage]);
 }
 
-/** Lets a deletion end; finalizers of others stay (facts, D11). */
+/** Lets a deletion end; finalizers of others stay. */
 export async function endDeletion(
   client: KubeClient,
   object: InternalReleaseImage,

@@ -1,5 +1,5 @@
 /**
- * The one precedence of reasons for Degraded, first wins (facts/release-content.md §6, "Status"). A release's own
+ * The one precedence of reasons for Degraded, first wins. A release's own
  * trouble comes after what concerns the whole cluster, since it may only follow from that.
  */
 export const degradedPrecedence = [

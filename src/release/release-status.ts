@@ -26,7 +26,7 @@ export function releaseStatus(
   };
 }
 
-/** By digest, in the api-int form; what was known stays known (facts, D5 and D6). */
+/** By digest, in the api-int form; what was known stays known. */
 function imageOf(release: ReleaseView, input: AggregationInput): string | undefined {
   const payloads = new Set([...release.reports.values()].flatMap((report) => report.payload ?? []));
   const [payload] = payloads;

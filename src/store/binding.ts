@@ -7,7 +7,7 @@ import { SluiceError, systemCode } from '../errors/error.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 import { diskError, writeFlushed } from './place.ts';
 
-/** The first accepted digest of a bundle's name (design, "bundle"). */
+/** The first accepted digest of a bundle's name. */
 export interface Binding {
   readonly name: string;
   readonly bundleDigest: Digest;

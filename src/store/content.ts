@@ -41,7 +41,7 @@ const manifestCacheBytesMax = 8 * 1024 * 1024;
 
 /**
  * Reads as distribution does: a blob is readable in a repository that links it, whoever wrote it there.
- * A blob without bytes stands only under the digest of nothing (facts, M6, M8).
+ * A blob without bytes stands only under the digest of nothing.
  */
 export function treeContent(tree: Tree): TreeContent {
   const manifests = createManifestCache();

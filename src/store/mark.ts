@@ -5,7 +5,7 @@ import { type Digest, hexOf } from '../oci/digest.ts';
 
 /**
  * Remembers which blobs this store has hashed itself, with size and time of their files: a file that has changed
- * since, or came here otherwise, is not among them (facts, finding 3). A lost mark costs one more hashing, so
+ * since, or came here otherwise, is not among them. A lost mark costs one more hashing, so
  * that marks are appended without a flush; a mark without its blob is impossible, since it is written after it.
  */
 export interface VerifiedMarks {

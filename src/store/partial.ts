@@ -19,8 +19,8 @@ const partialForm = /^([0-9a-f]{64}|[0-9a-f]{128})\.([0-9a-f-]+)\.([0-9a-f]{12})
 
 /**
  * Opens a partial file for a blob: one that was left by a process that ended, or by us, where there is one,
- * else a new one. Names are unique, and one is taken over by renaming it, so that no two write to the same file
- * (facts, C18). What is found is hashed; where it is as long as the blob and is not it, it starts anew (C10).
+ * else a new one. Names are unique, and one is taken over by renaming it, so that no two write to the same file.
+ * What is found is hashed; where it is as long as the blob and is not it, it starts anew.
  */
 export async function openPartial(
   directory: string,

@@ -15,7 +15,7 @@ interface Referrer {
 /**
  * Finds the manifests of a repository whose subject is a digest. The layout has no index of them, so that the
  * manifests themselves are read, each once: what a digest says never changes. The fallback tag is read too, as
- * a set, and what it names about itself or names in vain is left out (facts, S6). Errors: InputTooLarge: media that
+ * a set, and what it names about itself or names in vain is left out. Errors: InputTooLarge: media that
  * nobody has verified must not keep us reading.
  */
 export function createReferrers(

@@ -35,7 +35,7 @@ export function createNameRemoval(content: TreeContent, root: string, scratch: s
 
 /**
  * Moves entries out of their directories, each with one rename, flushes the directories, then deletes.
- * Answers how many were there: absent is what was wanted (facts, G6).
+ * Answers how many were there: absent is what was wanted.
  */
 export async function dropEntries(
   root: string,

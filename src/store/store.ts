@@ -38,7 +38,7 @@ export interface Store extends TreeContent, NameRemoval {
   readonly root: string;
   /**
    * 'verified': whole, and this store has hashed its bytes. 'unverified': it has the size, but came here
-   * otherwise. 'absent': not there, or of another size (facts, C2).
+   * otherwise. 'absent': not there, or of another size.
    */
   blobState(digest: Digest, size: number): Promise<'verified' | 'unverified' | 'absent'>;
   /** Hashes a blob that is there; a good one becomes 'verified', a bad one is quarantined. Answers whether it is good. */
@@ -79,7 +79,7 @@ export interface Store extends TreeContent, NameRemoval {
   partialBytes(digests: Iterable<Digest>): Promise<number>;
   /** Drops what has come of blobs that nobody wants any more, where nobody works on them. */
   dropPartials(digests: Iterable<Digest>): Promise<void>;
-  /** Removes temporary files of ended processes that are older than `ageMs` (facts, C20). Answers their number. */
+  /** Removes temporary files of ended processes that are older than `ageMs`. Answers their number. */
   purgeStale(ageMs: number): Promise<number>;
   /** What may be removed (see CollectionOptions). Nothing is changed. */
   planCollection(options: CollectionOptions): Promise<CollectionPlan>;
