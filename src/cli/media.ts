@@ -76,7 +76,7 @@ async function attach(path: string, options: MediaOptions): Promise<void> {
   if (first === undefined || first.verified) return;
   const code = codeOf(first.reason);
   throw new SluiceError(code, `${first.name} is refused: ${first.message}`, {
-    next: `${errorTable[code].next} Then attach again; until then it stays listed as refused (sluice media ls).`,
+    next: `${errorTable[code].next} ${afterwards(code)}`,
   });
 }
 
@@ -91,6 +91,14 @@ async function attachAt(path: string, options: MediaOptions): Promise<Attachment
     if (options.mount === true) await unmountPlace(path).catch(() => {});
     throw error;
   }
+}
+
+/** Keys are read again by the node itself; content is not, since reading it costs. */
+function afterwards(code: ErrorCode): string {
+  if (code === 'SignatureUntrusted') {
+    return 'The node verifies it again by itself within ten seconds; until then it is refused (sluice media ls).';
+  }
+  return 'Then attach again; until then it stays listed as refused (sluice media ls).';
 }
 
 /** Reasons in status are codes, except where status has a better word. */
