@@ -70,7 +70,8 @@ for (const name of readdirSync(root)) {
       golden(name, file, () => {
         const view = reportView(report, now);
         const rows = wrapRows(view, columns).flat();
-        return [view.heading, view.verdict.text, '', renderTable(view.columns, rows), '', ...view.next];
+        const table = renderTable(view.columns, rows);
+        return [view.heading, view.verdict.text, '', table, '', view.note ?? '', '', 'Next:', ...view.next];
       });
     }
   }

@@ -14,6 +14,7 @@ import {
   included,
   type PodEnd,
   playJobs,
+  readVersion,
   startControlPlane,
   untilVersion,
 } from './control-plane.ts';
@@ -120,7 +121,7 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     assert.match(stdout, /^BLOCKED: 1 unaccepted risk: LegacyMode$/m);
     assert.match(stdout, /^LegacyMode +demo +Risk +\d+s +legacyMode is on$/m);
     assert.match(stdout, /^ReleaseContent +- +Info .*mounted on master-0$/m);
-    assert.match(stdout, /^Next: LegacyMode: Turn it off\.$/m);
+    assert.match(stdout, /^Next:\n[\s\S]*^ {2}LegacyMode: Turn it off\.$/m);
     const version = await plane.client.get(plane.client.kinds.ClusterVersion, 'version');
     assert.equal(version.spec.desiredUpdate, undefined);
   });
@@ -205,6 +206,11 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     assert.match((await sluice(['upgrade'], 0)).stdout, /Cluster version is 1\.1\.0/);
     const { stderr: again } = await sluice(['upgrade', '--to', '1.1.0'], 0);
     assert.match(again, /the cluster runs 1\.1\.0 already/);
+    await sluice(['upgrade', '--to', '1.0.0'], 3);
+    const { stderr: back } = await sluice(['upgrade', '--to', '1.1.0'], 0);
+    assert.match(back, /Taken back: the request for 1\.0\.0\.\n.*runs 1\.1\.0 already/);
+    const left = await readVersion(plane.client);
+    assert.equal(left?.spec.desiredUpdate?.version, '1.1.0', 'nothing else is asked for any more');
   });
 
   test('its signed report is carried out and verified elsewhere, without a cluster', async () => {

@@ -85,12 +85,18 @@ test('each row names the culprit, since when, and in whose words', () => {
 
 test('the next step is told, with the words to type; what was not checked is counted, and listed when asked', () => {
   const view = reportView(blocked, now);
+  assert.equal(view.note, '1 component ships no check (-o wide names them).');
   assert.deepEqual(view.next, [
-    '1 component ships no check (-o wide names them).',
     'DualStackIncompatible: Choose one family.',
-    'Then look again, or accept what you know to be harmless: --accept DualStackIncompatible',
+    'Then look again: sluice preflight run --to 5.2.0',
+    'Accept what you know to be harmless: sluice upgrade accept DualStackIncompatible --to 5.2.0 --reason WHY',
   ]);
   assert.equal(reportView(blocked, now, { wide: true }).rows.at(-1)?.[0], 'NoCheck');
+});
+
+test('what passed says how to go on', () => {
+  const passed = object({ verdict: 'Passed', reason: 'AllPassed', target: { version: '5.2.0' } });
+  assert.deepEqual(reportView(passed, now).next, ['Update: sluice upgrade --to 5.2.0']);
 });
 
 test('who refuses: risks and errors that block, accepted ones not', () => {

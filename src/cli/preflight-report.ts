@@ -1,5 +1,6 @@
 import type { UpdatePreflight } from '../api/resources.ts';
 import { parseDuration } from '../gates/duration.ts';
+import { isIntegrity } from '../gates/finding.ts';
 import { type Colour, humanDuration } from './output.ts';
 
 type Row = NonNullable<NonNullable<UpdatePreflight['status']>['checks']>[number];
@@ -11,6 +12,8 @@ export interface ReportView {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
   readonly colours: readonly Colour[];
+  /** What the table leaves out. */
+  readonly note?: string;
   /** What to do, one line each. */
   readonly next: readonly string[];
 }
@@ -31,6 +34,7 @@ export function reportView(
   const checks = status?.checks ?? [];
   const shown = options.wide === true ? checks : checks.filter((row) => row.reason !== 'NoCheck');
   const hidden = checks.find((row) => row.reason === 'NoCheck' && options.wide !== true)?.message;
+  const note = hidden === undefined ? undefined : `${hidden.split(':', 1)[0]} (-o wide names them).`;
   return {
     heading: headingOf(object, now),
     verdict: verdictOf(object),
@@ -43,7 +47,8 @@ export function reportView(
       summaryOf(row),
     ]),
     colours: shown.map(colourOf),
-    next: nextOf(object, checks, hidden),
+    ...(note === undefined ? {} : { note }),
+    next: nextOf(object, checks),
   };
 }
 
@@ -152,20 +157,29 @@ function summaryOf(row: Row): string {
     : message;
 }
 
-function nextOf({ status }: UpdatePreflight, checks: readonly Row[], hidden: string | undefined): string[] {
+function nextOf({ status, spec }: UpdatePreflight, checks: readonly Row[]): string[] {
   const lines: string[] = [];
-  if (hidden !== undefined) lines.push(`${hidden.split(':', 1)[0]} (-o wide names them).`);
+  const version = status?.target?.version ?? spec.version;
+  const to = version === undefined ? '' : ` --to ${version}`;
   const blocking = checks.filter(isBlocking);
   for (const row of checks) {
     const isOpen = (row.result === 'Risk' || row.result === 'Error') && row.accepted !== true;
     if (isOpen && row.next !== undefined) lines.push(`${row.name}: ${row.next}`);
   }
   if (status?.verdict === 'Blocked') {
-    const names = [...new Set(blocking.filter((row) => row.result === 'Risk').map((row) => row.name))].sort();
-    lines.push(`Then look again, or accept what you know to be harmless: --accept ${names.join(',')}`);
+    const risks = blocking.filter((row) => row.result === 'Risk' && !isIntegrity(row));
+    const names = [...new Set(risks.map((row) => row.name))].sort();
+    lines.push(`Then look again: sluice preflight run${to}`);
+    if (names.length > 0) {
+      lines.push(
+        `Accept what you know to be harmless: sluice upgrade accept ${names.join(',')}${to} --reason WHY`,
+      );
+    }
   } else if (status?.verdict === 'Incomplete') {
-    lines.push('What could not be looked at counts as no: mend it, then run it again.');
-  }
+    lines.push(
+      `What could not be looked at counts as no: mend it, then look again: sluice preflight run${to}`,
+    );
+  } else if (status?.verdict === 'Passed') lines.push(`Update: sluice upgrade${to}`);
   return lines;
 }
 

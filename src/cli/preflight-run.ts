@@ -43,7 +43,9 @@ export async function runPreflight(
   });
   view.end();
   if (finished === undefined)
-    throw new SluiceError('NotFound', `the preflight ${name} was deleted while it ran`);
+    throw new SluiceError('NotFound', `the preflight ${name} was deleted while it ran`, {
+      next: `Run it again: sluice preflight run${release.version === undefined ? '' : ` --to ${release.version}`}.`,
+    });
   return finished;
 
   function tellProgress(each: UpdatePreflight | undefined): boolean {

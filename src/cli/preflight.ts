@@ -140,7 +140,8 @@ export async function printReport(object: UpdatePreflight, format: Format): Prom
     );
     print(`\n${renderTable(view.columns, rows)}`);
   }
-  if (view.next.length > 0) print(`\n${view.next.map((line) => `Next: ${line}`).join('\n')}`);
+  if (view.note !== undefined) print(`\n${view.note}`);
+  if (view.next.length > 0) print(`\nNext:\n${view.next.map((line) => `  ${line}`).join('\n')}`);
 }
 
 async function list(client: KubeClient, options: RunOptions): Promise<void> {

@@ -37,7 +37,9 @@ export function acceptanceWarnings(
   const checks = report.status?.checks ?? [];
   const isLooked = report.status?.finishedAt !== undefined || refused.length > 0;
   const found = new Set([
-    ...checks.filter((row) => row.result === 'Risk').map((row) => row.name),
+    ...checks
+      .filter((row) => row.result === 'Risk' && (row.severity ?? 'blocking') === 'blocking')
+      .map((row) => row.name),
     ...refused,
   ]);
   return names.flatMap((name) => {

@@ -57,7 +57,10 @@ const standing = [
 
 function nextOf(findings: readonly RefusedBy[], to: string): string[] {
   const own = findings.flatMap(({ name, next }) => (next === undefined ? [] : [`${name}: ${next}`]));
-  const acceptable = findings.filter((finding) => !isIntegrity(finding)).map((finding) => finding.name);
+  // Where a release may be reached from is not harmless to pass over: whoever means it can type it.
+  const acceptable = findings
+    .filter((finding) => !isIntegrity(finding) && finding.gate !== 'edge' && finding.gate !== undefined)
+    .map((finding) => finding.name);
   const accept = `Accept what you know to be harmless: sluice upgrade accept ${acceptable.join(',')} --to ${to} --reason WHY`;
   return [...own, ...(acceptable.length === 0 ? [] : [accept]), ...standing];
 }

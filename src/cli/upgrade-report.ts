@@ -164,7 +164,11 @@ async function show(client: KubeClient, wanted: string | undefined, options: Rep
     ({ name, report }) => wanted === undefined || name === wanted || report.accepted.to.version === wanted,
   );
   if (found === undefined) {
-    throw new SluiceError('NotFound', `there is no report${wanted === undefined ? '' : ` of ${wanted}`}`, {
+    const what =
+      wanted === undefined
+        ? 'no update was completed here yet, so there is no report'
+        : `there is no report of ${wanted}`;
+    throw new SluiceError('NotFound', what, {
       next: 'See what there is: sluice upgrade report ls.',
     });
   }

@@ -54,7 +54,7 @@ export async function untilJudged(
     if (isGoingTo(each, digest)) return true;
     const accepted = conditionOf(each, 'ReleaseAccepted');
     // What was said of an earlier request is no news of this one.
-    if (accepted?.status === 'Unknown') view.show(stepOf('judging', accepted.message ?? ''));
+    if (accepted?.status === 'Unknown') view.show(stepOf('judging', wordsOf(accepted.message ?? '')));
     return (each.status?.observedGeneration ?? 0) >= (asked.metadata.generation ?? 0);
   });
   view.end();
@@ -85,6 +85,16 @@ export async function untilCompleted(client: KubeClient, release: NamedRelease):
   view.end();
   if (!isGoingTo(version, digest)) throw sentElsewhere(version, label);
   return version;
+}
+
+/** Without the version and the image, which whoever has asked knows. */
+function wordsOf(message: string): string {
+  return (
+    message.replace(
+      /^(?:Looking at|Retrieving and verifying payload) version="[^"]*" image="[^"]*":? ?/,
+      '',
+    ) || message
+  );
 }
 
 const digestCharsShown = 19;

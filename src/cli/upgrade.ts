@@ -1,6 +1,8 @@
 import { Command } from 'commander';
+import type { ClusterVersion } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { NamedRelease } from '../preflight/request.ts';
 import { type ConnectOptions, withClient, withConnection } from './connect.ts';
 import { type Format, formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
 import { collectNames, printReport } from './preflight.ts';
@@ -139,8 +141,7 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   }
   const shown = release.version ?? release.image;
   if (version.status?.desired.image.endsWith(`@${release.digest}`) === true) {
-    note(`the cluster runs ${shown} already, or is on its way there`);
-    return await status(client, options);
+    return await alreadyThere(client, options, version, release);
   }
   const { accept = [] } = options;
   if (accept.length > 0) await sharePreflight(client, release, { accept });
@@ -151,10 +152,40 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   if (judged.end === 'refused') return await refused(judged, shown, format);
   note(`${shown} is accepted`);
   if (options.wait === false) return note('it goes on by itself; see: sluice upgrade status');
-  const done = await request.untilCompleted(client, release);
+  await follow(client, options, release);
+}
+
+/** Waits for the end of an update, and says how it was. */
+async function follow(client: KubeClient, options: UpgradeOptions, release: NamedRelease): Promise<void> {
+  const { untilCompleted } = await import('./upgrade-request.ts');
+  const done = await untilCompleted(client, release);
   const risks = done.status?.history?.[0]?.acceptedRisks;
-  note(`Completed: the cluster runs ${shown}`);
+  note(`Completed: the cluster runs ${release.version ?? release.image}`);
   if (risks !== undefined && options.detailedExitcode === true) process.exitCode = 4;
+}
+
+/** The cluster runs what is asked for, or goes there: a request for something else must not stand beside that. */
+async function alreadyThere(
+  client: KubeClient,
+  options: UpgradeOptions,
+  version: ClusterVersion,
+  release: NamedRelease,
+): Promise<void> {
+  const { desireUpdate } = await import('../update/desire.ts');
+  const shown = release.version ?? release.image;
+  const wish = version.spec.desiredUpdate;
+  const isOther =
+    wish?.image === undefined
+      ? wish?.version !== undefined && wish.version !== release.version
+      : !wish.image.endsWith(`@${release.digest}`);
+  if (isOther) {
+    await desireUpdate(client, release, { force: false });
+    note(`Taken back: the request for ${wish?.version ?? wish?.image}.`);
+  }
+  const isCompleted = version.status?.history?.[0]?.state === 'Completed';
+  note(isCompleted ? `the cluster runs ${shown} already` : `the cluster is on its way to ${shown} already`);
+  if (isCompleted || options.wait === false) return await status(client, options);
+  await follow(client, options, release);
 }
 
 async function refused(

@@ -24,6 +24,7 @@ function whole(
   const { asked, available, mountedOn } = content.value;
   const lacking = controlPlane.filter((node) => node.bundles?.includes(bundle.digest) !== true);
   const holds = controlPlane.length - lacking.length;
+  const names = lacking.map((node) => node.name).sort();
   if (lacking.length === 0 && available?.status === 'True') {
     return [
       {
@@ -35,7 +36,7 @@ function whole(
   }
   const message =
     lacking.length > 0
-      ? `${bundle.name} is whole on ${holds} of ${controlPlane.length} control-plane nodes; lacking: ${lacking.map((node) => node.name).join(', ')}`
+      ? `${bundle.name} is whole on ${holds} of ${controlPlane.length} control-plane nodes; lacking: ${names.join(', ')}`
       : `${bundle.name} is not reported available: ${available === undefined ? 'nothing tells of it' : available.message}`;
   const next = asked
     ? `Wait for the copies: sluice release status ${target.version}.`
