@@ -461,3 +461,17 @@ test('the lock server’s address is filled in as zincati’s is, and the slot i
     ['http://lock/workers/testing/', 'http://lock/workers/testing/'],
   );
 });
+
+test('a flood of events, which any user of the bus can make, keeps the agent not busy; the first ones count at once', async (t) => {
+  const node = await createNode(t);
+  node.set({ clock: { sleep: systemClock.sleep } });
+  let looks = 0;
+  const flood = setInterval(() => void writeFile(node.marker, '{}').catch(() => {}), 2);
+  t.after(() => clearInterval(flood));
+  const end = Date.now() + 3_000;
+  await node.boot('boot-1', () => {
+    looks += 1;
+    return Date.now() > end;
+  });
+  assert.ok(looks < 40, `${looks} looks in three seconds`);
+});

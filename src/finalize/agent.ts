@@ -118,6 +118,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     pending = true;
     awaken();
   };
+  const patience = createPatience(clock);
   const watcher = createWatcher(wake);
 
   /** What is broken holds the node; all but the permission goes on by the last good rule (docs/decisions/0005). */
@@ -425,15 +426,36 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
           failures += 1;
           waitMs = Math.min(setbackMs.first * 2 ** (failures - 1), lookAgainMs);
         }
-        if (waitMs === 0 || pending || signal.aborted) continue;
+        if (waitMs === 0 || signal.aborted) continue;
+        if (pending) {
+          await clock.sleep(patience.waitMs(), signal);
+          continue;
+        }
         options.onProgress?.(waitMs + turnMsMax);
         const interrupt = new AbortController();
         awaken = () => interrupt.abort();
         await clock.sleep(waitMs, AbortSignal.any([signal, interrupt.signal]));
         awaken = () => {};
+        if (pending) await clock.sleep(patience.waitMs(), signal);
       }
       watcher.close();
       await debts.settled();
+    },
+  };
+}
+
+/** Events at once, and one a second: whoever makes more of them (any user may send signals) keeps nothing busy. */
+const eventsMax = { atOnce: 8, everyMs: 1_000 };
+
+function createPatience(clock: Clock): { waitMs(): number } {
+  let left = eventsMax.atOnce;
+  let at = clock.monotonic();
+  return {
+    waitMs() {
+      const now = clock.monotonic();
+      left = Math.min(eventsMax.atOnce, left + (now - at) / eventsMax.everyMs) - 1;
+      at = now;
+      return left >= 0 ? 0 : -left * eventsMax.everyMs;
     },
   };
 }

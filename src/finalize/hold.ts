@@ -1,3 +1,5 @@
+import { cleanText } from '../gates/result.ts';
+
 /** What keeps a node from finalizing, in the order in which it is asked and shown (docs/finalization.md). */
 export const gateNames = [
   'config',
@@ -40,10 +42,26 @@ export function reportHolds(
   previous: readonly ReportedHold[],
   now: string,
 ): ReportedHold[] {
-  return holds.map(({ gate, reason, message }) => {
+  const reported = holds.slice(0, reportedMax).map(({ gate, reason, message }) => {
     const before = previous.find((hold) => hold.gate === gate && hold.reason === reason);
-    return { gate, reason, message, since: before?.since ?? now };
+    return { gate, reason, message: foreignText(message, messageCharsMax), since: before?.since ?? now };
   });
+  const more = holds.length - reported.length;
+  const last = reported.at(-1);
+  if (more === 0 || last === undefined) return reported;
+  return [...reported.slice(0, -1), { ...last, message: `${last.message} (and ${more} more)` }];
+}
+
+/** Holds and letters of one that are reported: whoever may take an inhibitor may take thousands, of any length. */
+const reportedMax = 20;
+const messageCharsMax = 1000;
+
+/** Words of others on one line, for terminals, logs and statuses: what would steer a terminal is gone. Pure. */
+export function foreignText(text: string, charsMax: number): string {
+  return cleanText(text, charsMax).replaceAll(
+    /[\n\u0080-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    ' ',
+  );
 }
 
 /** In the order of the gates. */

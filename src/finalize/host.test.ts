@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { needs } from '../../tests/tier.ts';
 import { createBus } from './dbus/bus.ts';
+import { foreignText, reportHolds } from './hold.ts';
 import { hookHolds } from './hooks.ts';
 import { firstBootHold } from './host.ts';
 import { blocks, countsAsUser, inhibitorHolds, loggedInUsers } from './logind.ts';
+import { serveMetrics } from './metrics-socket.ts';
 import { warnUsers } from './wall.ts';
 
 const lock = (what: string, mode: string) => ({ what, who: 'dnf', why: 'upgrade', mode, uid: 0, pid: 123 });
@@ -110,4 +113,52 @@ test('B74 a host in its first boot is left alone until it is old enough, and say
   assert.deepEqual([hold?.gate, hold?.reason, hold?.opensAt], ['uptime', 'FirstBoot', 1_180_000]);
   assert.equal(firstBootHold(300_000, 300_000, 0), undefined);
   assert.equal(firstBootHold(undefined, 300_000, 0)?.reason, 'FirstBoot', 'unknown is not old enough');
+});
+
+test('words of others steer no terminal and fill no status: inhibitors, versions, lock servers', () => {
+  const evil = `upgrade\u001b]0;owned\u0007\u009b31m\n${'x'.repeat(5_000)}\u202e`;
+  const holds = Array.from({ length: 3_000 }, () => ({
+    gate: 'inhibitors' as const,
+    reason: 'BlockInhibitor',
+    message: evil,
+  }));
+  const reported = reportHolds(holds, [], '2026-01-01T00:00:00Z');
+  assert.equal(reported.length, 20);
+  for (const { message } of reported) {
+    assert.ok(message.length <= 1_100);
+    assert.doesNotMatch(message, /[\p{Cc}\u202e]/u);
+  }
+  assert.match(reported.at(-1)?.message ?? '', /and 2980 more/);
+  assert.equal(foreignText('Aktualisierung läuft – 更新', 100), 'Aktualisierung läuft – 更新');
+});
+
+test('a message to users carries no escape sequence of whoever named the version', async (t) => {
+  const dir = directory(t);
+  mkdirSync(join(dir, 'pts'));
+  writeFileSync(join(dir, 'pts', '0'), '');
+  await warnUsers([{ user: 'a', tty: 'pts/0' }], 'reboots into \u001b[2J41.2', dir);
+  const { readFileSync } = await import('node:fs');
+  assert.doesNotMatch(readFileSync(join(dir, 'pts', '0'), 'utf8'), /\p{Cc}\[/u);
+});
+
+test('metrics are for many who read, and for no longer than it takes: those who do not are let go', async (t) => {
+  const dir = directory(t);
+  const path = join(dir, 'public', 'metrics.promsock');
+  const dump = await serveMetrics(path, async () => 'x'.repeat(8_000_000));
+  t.after(() => dump.close());
+  const idle = Array.from({ length: 200 }, () => connect(path).on('error', () => {}));
+  t.after(() => {
+    for (const socket of idle) socket.destroy();
+  });
+  for (const socket of idle) socket.pause();
+  const read = async () => {
+    let bytes = 0;
+    try {
+      for await (const chunk of connect(path)) bytes += (chunk as Buffer).length;
+    } catch {
+      // All places are taken for the moment.
+    }
+    return bytes;
+  };
+  while ((await read()) !== 8_000_000) await new Promise((resolve) => setTimeout(resolve, 200));
 });

@@ -3,7 +3,7 @@ import { messageOf } from '../errors/error.ts';
 import type { Bus } from './dbus/bus.ts';
 import type { BusConnection } from './dbus/connection.ts';
 import type { Variant } from './dbus/wire.ts';
-import type { Hold } from './hold.ts';
+import { foreignText, type Hold } from './hold.ts';
 import type { Session, Users } from './users.ts';
 
 const manager = {
@@ -11,6 +11,9 @@ const manager = {
   path: '/org/freedesktop/login1',
   interface: 'org.freedesktop.login1.Manager',
 } as const;
+
+/** Letters that are shown of what somebody calls himself, and of his reason. */
+const wordsCharsMax = 200;
 
 /** One lock of logind's ListInhibitors(), `a(ssssuu)`. */
 export interface Inhibitor {
@@ -34,7 +37,7 @@ export function blocks({ what, mode }: Inhibitor, blockWeak: boolean): boolean {
 
 /** Follows what changes what logind would answer: locks and sessions. */
 export async function followLogind(connection: BusConnection, changed: () => void): Promise<void> {
-  const base = `type='signal',path='${manager.path}'`;
+  const base = `type='signal',sender='${manager.destination}',path='${manager.path}'`;
   const rules = [
     `${base},interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'`,
     `${base},interface='${manager.interface}',member='SessionNew'`,
@@ -65,7 +68,7 @@ export async function inhibitorHolds(bus: Bus, blockWeak: boolean): Promise<Hold
     .map(({ who, why, mode, uid, pid }) => ({
       gate: 'inhibitors',
       reason: 'BlockInhibitor',
-      message: `${who} holds a ${mode} lock on shutdown: ${why} (uid ${uid}, pid ${pid}); it goes on when that is released`,
+      message: `${foreignText(who, wordsCharsMax)} holds a ${mode} lock on shutdown: ${foreignText(why, wordsCharsMax)} (uid ${uid}, pid ${pid}); it goes on when that is released`,
     }));
 }
 

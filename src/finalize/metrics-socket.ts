@@ -3,6 +3,10 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 
+const connectionsMax = 32;
+/** Milliseconds that a reader has. */
+const readMs = 5_000;
+
 /**
  * Writes the metrics to whoever connects, then ends: a plain dump without HTTP, as zincati's promsock, which
  * local_exporter and socat read. Everybody on the host may.
@@ -15,11 +19,14 @@ export async function serveMetrics(
   rmSync(path, { force: true });
   const server = createServer((socket) => {
     socket.on('error', () => {});
+    // Whoever does not read takes no place from those who do.
+    setTimeout(() => socket.destroy(), readMs).unref();
     render().then(
       (text) => socket.end(text),
       () => socket.destroy(),
     );
   });
+  server.maxConnections = connectionsMax;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(path, resolve);

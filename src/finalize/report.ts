@@ -1,8 +1,8 @@
 import { rfc3339 } from '../observe/clock.ts';
 import type { Facts } from './decide.ts';
 import { windowFacts } from './decide.ts';
-import type { OsDriver, OsStatus } from './driver.ts';
-import { type Hold, type ReportedHold, reportHolds } from './hold.ts';
+import type { OsDeployment, OsDriver, OsStatus } from './driver.ts';
+import { foreignText, type Hold, type ReportedHold, reportHolds } from './hold.ts';
 import type { WeeklyWindow } from './weekly.ts';
 import { nextPossible } from './windows.ts';
 
@@ -36,6 +36,19 @@ export interface AgentReport {
   readonly configWarnings: readonly string[];
 }
 
+/** A version is a label of an image, which anybody may have built. */
+function plainVersions({ booted, staged, ...rest }: OsStatus): OsStatus {
+  const plain = (of: OsDeployment): OsDeployment =>
+    of.version === undefined ? of : { ...of, version: foreignText(of.version, versionCharsMax) };
+  return {
+    ...rest,
+    ...(booted === undefined ? {} : { booted: plain(booted) }),
+    ...(staged === undefined ? {} : { staged: plain(staged) }),
+  };
+}
+
+const versionCharsMax = 128;
+
 /** Makes the reports of one agent: each hold keeps the time since which it stands. */
 export function createReports(
   driver: OsDriver['name'],
@@ -48,7 +61,7 @@ export function createReports(
       state,
       holds: before,
       ...(next === undefined ? {} : { nextPossible: rfc3339(next) }),
-      os: facts.os,
+      os: plainVersions(facts.os),
       bootID: facts.bootID,
       driver,
       strategies: facts.config.config.strategies,

@@ -207,3 +207,32 @@ test('the whole of the days on which the clocks change, minute by minute', async
     }
   }
 });
+
+test('every minute of two years: open now and the next opening, in zones with all kinds of changes', async () => {
+  const minutes = 2 * 365 * 1440;
+  const quarter = 15;
+  for (const zoneName of ['Europe/Berlin', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
+    const wallOf = oracleMinute(zoneName);
+    const [windows] = fc.sample(fc.array(windowOf, { minLength: 1, maxLength: 3 }), 1) as [WeeklyWindow[]];
+    const made = { windows, zone: await loadZone(zoneName) };
+    // Offsets change on a quarter of an hour, so the oracle is asked there and counts on by itself.
+    const open = new Uint8Array(minutes);
+    for (let base = 0; base < minutes; base += quarter) {
+      const wall = wallOf(start + base * minute);
+      for (let more = 0; more < quarter; more += 1) {
+        open[base + more] = oracleOpen(windows, (wall + more) % 10_080) ? 1 : 0;
+      }
+    }
+    const nextOpen = new Int32Array(minutes + 1).fill(-1);
+    for (let at = minutes - 1; at >= 0; at -= 1)
+      nextOpen[at] = open[at] === 1 ? at : (nextOpen[at + 1] ?? -1);
+    for (let at = 0; at < minutes; at += 1) {
+      const now = start + at * minute;
+      const what = () => `${zoneName} ${new Date(now).toISOString()} ${JSON.stringify(windows)}`;
+      if (isOpen(made, now) !== (open[at] === 1)) assert.fail(`open: ${what()}`);
+      const next = nextOpen[at] ?? -1;
+      if (next >= 0 && at % 5 === 0 && nextOpening(made, now) !== start + next * minute)
+        assert.fail(`next: ${what()}`);
+    }
+  }
+});
