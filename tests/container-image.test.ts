@@ -12,9 +12,9 @@ import { run, runOrThrow } from '../src/process/run.ts';
 import { programVersion } from '../src/program/build.ts';
 import { freePort } from './image-registry.ts';
 import { packageInto } from './packaged.ts';
-import { systemdBase } from './systemd/base.ts';
+import { buildProgramImage, makeImageBase } from './program-image.ts';
 import { until } from './systemd/host.ts';
-import { needs, repository } from './tier.ts';
+import { needs } from './tier.ts';
 
 const tier = needs('root', 'containers', 'buildah', 'systemd');
 const user = 1001;
@@ -23,28 +23,6 @@ let dist: string;
 let image: string;
 let store: string[];
 let containers = 0;
-
-/** A base of this machine's own making, since nothing can be pulled: what debootstrap makes, without its caches. */
-async function makeBase(layout: string): Promise<string> {
-  const buildah = (...words: string[]) => runOrThrow('buildah', [...store, ...words], { timeoutMs: 300_000 });
-  const container = (await buildah('from', 'scratch')).stdout.trim();
-  const archive = join(directory, 'base.tar');
-  const without = ['var/cache', 'var/lib/apt', 'usr/share/doc', 'usr/share/locale', 'dev'];
-  const words = without.map((path) => `--exclude=./${path}`);
-  await runOrThrow('tar', ['-C', systemdBase(), '-cf', archive, ...words, '.'], { timeoutMs: 300_000 });
-  await buildah('add', '--quiet', container, archive, '/');
-  await buildah('commit', '--quiet', container, `oci:${layout}:bookworm`);
-  await buildah('rm', container);
-  return `oci:${layout}:bookworm`;
-}
-
-const archive = () => join(dist, `sluice-${programVersion()}-image-linux-${process.arch}.oci.tar`);
-
-async function build(base: string): Promise<Buffer> {
-  const words = [join(repository, 'packaging', 'image.ts'), '--out', dist, '--base', base];
-  await runOrThrow(process.execPath, words, { timeoutMs: 10 * 60_000 });
-  return await readFile(archive());
-}
 
 before(async () => {
   if (tier.skip !== undefined) return;
@@ -62,13 +40,12 @@ after(async () => {
 });
 
 test('the same base and the same program give the same image', tier, async () => {
-  const base = await makeBase(join(directory, 'base'));
-  const first = await build(base);
-  const second = await build(base);
+  const base = await makeImageBase(directory, store);
+  const archive = await buildProgramImage(dist, base);
+  const first = await readFile(archive);
+  const second = await readFile(await buildProgramImage(dist, base));
   assert.ok(first.equals(second), 'two builds differ');
-  image = (
-    await runOrThrow('podman', [...store, 'pull', '--quiet', `oci-archive:${archive()}`])
-  ).stdout.trim();
+  image = (await runOrThrow('podman', [...store, 'pull', '--quiet', `oci-archive:${archive}`])).stdout.trim();
   const [config] = JSON.parse((await runOrThrow('podman', [...store, 'image', 'inspect', image])).stdout);
   assert.equal(config.User, `${user}:${user}`);
   assert.equal(config.Labels['org.opencontainers.image.version'], programVersion());

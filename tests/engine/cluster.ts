@@ -6,12 +6,17 @@ import { startRealCluster } from './real.ts';
 
 /** As `startTestCluster`, on a real kube-apiserver: the product's own suites run on it unchanged. */
 export async function startRealTestCluster(
-  options: TestClusterOptions & { readonly nodes?: boolean },
+  options: TestClusterOptions & {
+    readonly nodes?: boolean;
+    /** Nothing of ours is in it yet. Default false. */
+    readonly empty?: boolean;
+  },
 ): Promise<TestCluster> {
   const real = await startRealCluster({ nodes: options.nodes === true });
   const identities = createIdentities(real);
   const client = await identities.clientAs('admin', ['system:masters']);
-  const crds = [...renderCrds('standalone'), ...(options.crds ?? [])] as AnyObject[];
+  const ours = options.empty === true ? [] : renderCrds('standalone');
+  const crds = [...ours, ...(options.crds ?? [])] as AnyObject[];
   for (const object of [...crds, ...((options.bootstrap ?? []) as AnyObject[])]) {
     await applyObject(client, object);
   }

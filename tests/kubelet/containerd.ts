@@ -9,8 +9,8 @@ export interface Containerd {
   readonly socket: string;
   /** Where containerd reads `<host>/hosts.toml` (containerd, docs/hosts.md). */
   readonly certsDir: string;
-  /** Loads an image archive (docker-archive or OCI layout, tar) for pods. */
-  load(archive: string): void;
+  /** Loads an image archive (docker-archive or OCI layout, tar) for pods, under this name and the tag that it has. */
+  load(archive: string, name: string): void;
   /** References of the images that pods could use now. */
   images(): string[];
   /** Ends it and its shims; leaves no mount below its directory. Containers end with the kubelet that wanted them. */
@@ -62,8 +62,8 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   return {
     socket,
     certsDir: file('certs.d'),
-    load(archive) {
-      const loaded = ctr('images', 'import', archive);
+    load(archive, name) {
+      const loaded = ctr('images', 'import', '--base-name', name, archive);
       if (loaded.status !== 0) throw new Error(`ctr images import: ${loaded.stderr}`);
     },
     images: () => ctr('images', 'list', '--quiet').stdout.split('\n').filter(Boolean),

@@ -28,9 +28,13 @@ const readyMs = 120_000;
 /**
  * @param options.sandboxImage what holds a Pod's namespaces; pulled like every other image when the first Pod starts.
  */
-export async function startKubeletHost(options: { readonly sandboxImage: string }): Promise<KubeletHost> {
+export async function startKubeletHost(options: {
+  readonly sandboxImage: string;
+  /** Nothing of ours is in the cluster yet. Default false. */
+  readonly empty?: boolean;
+}): Promise<KubeletHost> {
   const nodeName = 'master-0';
-  const cluster = await startRealTestCluster({ nodes: true });
+  const cluster = await startRealTestCluster({ nodes: true, empty: options.empty === true });
   const undo: (() => Promise<unknown> | unknown)[] = [() => cluster.close()];
   const close = async () => {
     for (const step of undo.splice(0).reverse()) await step();

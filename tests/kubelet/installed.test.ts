@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Pod } from '../../src/api/core.ts';
+import { buildImage } from '../../src/build/image.ts';
+import { createHttpClient } from '../../src/http/client.ts';
+import { createKubeClient, type KubeClient } from '../../src/kube/client.ts';
+import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { run, runOrThrow } from '../../src/process/run.ts';
+import { programVersion } from '../../src/program/build.ts';
+import { busyboxFiles } from '../image-registry.ts';
+import { packageInto } from '../packaged.ts';
+import { buildProgramImage, makeImageBase } from '../program-image.ts';
+import { needs, repository } from '../tier.ts';
+import { type KubeletHost, startKubeletHost } from './host.ts';
+
+const namespace = 'sluice-system';
+const imageName = 'registry.test/sluice';
+const sandbox = 'registry.test/pause';
+
+/** Everything as a user of a Kubernetes cluster does it: the image, `cluster install`, and what then runs in Pods. */
+describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'systemd'), () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'sluice-installed-'));
+  let host: KubeletHost;
+  let client: KubeClient;
+
+  const sluice = (...args: string[]) =>
+    run(join(repository, 'sluice'), [...args, '--kubeconfig', host.cluster.kubeconfig], {
+      timeoutMs: 120_000,
+    });
+  const image = `${imageName}:${programVersion()}`;
+
+  before(async () => {
+    const dist = join(scratch, 'dist');
+    const store = [
+      '--root',
+      join(scratch, 'store'),
+      '--runroot',
+      join(scratch, 'run'),
+      '--storage-driver',
+      'vfs',
+    ];
+    mkdirSync(dist);
+    await packageInto(dist);
+    const archive = await buildProgramImage(dist, await makeImageBase(scratch, store));
+    host = await startKubeletHost({ sandboxImage: `${sandbox}:1`, empty: true });
+    client = createKubeClient({ ...loadKubeconfig(host.cluster.kubeconfig), platform: 'kubernetes' });
+    host.containerd.load(archive, imageName);
+    host.containerd.load(await pauseArchive(), sandbox);
+    await client.patch(client.kinds.Node, host.nodeName, {
+      metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } },
+    });
+  });
+
+  after(async () => {
+    await client?.close();
+    await host?.close();
+    await run('umount', ['-l', join(scratch, 'store', 'vfs')]);
+    rmSync(scratch, { recursive: true, force: true });
+  });
+
+  async function pauseArchive(): Promise<string> {
+    const directory = join(scratch, 'pause');
+    await buildImage({
+      out: { directory, reference: '1' },
+      files: busyboxFiles(),
+      config: {
+        env: ['PATH=/bin'],
+        entrypoint: ['/bin/sh', '-c', "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait; done"],
+      },
+    });
+    const archive = join(scratch, 'pause.tar');
+    await runOrThrow('tar', ['-C', directory, '-cf', archive, '.']);
+    return archive;
+  }
+
+  const controllers = async (): Promise<Pod[]> => {
+    const labelSelector = 'app.kubernetes.io/component=controller';
+    const { items } = await client.list(client.kinds.Pod, { namespace, labelSelector });
+    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  };
+  const leader = async () =>
+    (await client.tryGet(client.kinds.Lease, 'sluice-controller', namespace))?.spec?.holderIdentity ?? '';
+
+  test('it is installed, twice, and the second time nothing is changed', async () => {
+    const first = await sluice('cluster', 'install', '--image', image);
+    assert.equal(first.code, 0, first.stderr);
+    const second = await sluice('cluster', 'install', '--image', image, '--dry-run');
+    assert.equal(second.code, 0, second.stderr);
+    const check = await sluice('cluster', 'check', '--image', image);
+    assert.equal(check.code, 0, check.stdout + check.stderr);
+  });
+
+  test('two controllers run as nobody on a root that nothing writes to, and one leads', async () => {
+    await until(
+      'two replicas run',
+      async () => (await controllers()).filter(isReady).length === 2,
+      describePods,
+    );
+    await until(
+      'one leads',
+      async () => {
+        const holder = led(await leader());
+        return (await controllers()).some(({ metadata }) => metadata.name === holder);
+      },
+      describePods,
+    );
+  });
+
+  test('a leader that is stopped is replaced at once', async () => {
+    const before = await leader();
+    const pod = (await controllers()).find(({ metadata }) => metadata.name === led(before));
+    assert.ok(pod !== undefined, before);
+    const begun = Date.now();
+    await client.delete(client.kinds.Pod, pod.metadata.name, { namespace });
+    await until('another leads', async () => {
+      const now = await leader();
+      return now !== '' && led(now) !== led(before);
+    });
+    assert.ok(Date.now() - begun < 15_000, `it took ${Date.now() - begun} ms`);
+    await until(
+      'two replicas run again',
+      async () => (await controllers()).filter(isReady).length === 2,
+      describePods,
+    );
+  });
+
+  test('every replica answers for the fleet lock', async () => {
+    await client.create(client.kinds.FleetLockGroup, { metadata: { name: 'fleet' }, spec: { slots: 1 } });
+    const http = createHttpClient();
+    const ask = async (pod: Pod, path: string, id: string) => {
+      const answer = await http.request({
+        method: 'POST',
+        url: `http://${pod.status?.podIP}:3333/v1/${path}`,
+        headers: { 'fleet-lock-protocol': 'true', 'content-type': 'application/json' },
+        body: JSON.stringify({ client_params: { group: 'fleet', id } }),
+      });
+      await answer.discard();
+      return answer.status;
+    };
+    try {
+      const [one, two] = await controllers();
+      assert.ok(one !== undefined && two !== undefined);
+      // No such node is known, so nothing is drained; the slot is one, whoever is asked.
+      assert.equal(await ask(one, 'pre-reboot', 'a'.repeat(32)), 200);
+      assert.equal(await ask(two, 'pre-reboot', 'b'.repeat(32)), 423);
+      assert.equal(await ask(two, 'steady-state', 'a'.repeat(32)), 200);
+      assert.equal(await ask(one, 'pre-reboot', 'b'.repeat(32)), 200);
+      assert.equal(await ask(one, 'steady-state', 'b'.repeat(32)), 200);
+    } finally {
+      await http.close();
+    }
+  });
+
+  test('it is taken away, and leaves nothing behind', async () => {
+    const gone = await sluice('cluster', 'uninstall');
+    assert.equal(gone.code, 0, gone.stderr);
+    assert.equal(await client.tryGet(client.kinds.Namespace, namespace), undefined);
+    const { items } = await client.list(client.kinds.CustomResourceDefinition);
+    assert.deepEqual(
+      items.map(({ metadata }) => metadata.name).filter((name) => name.endsWith('sluice.dev')),
+      [],
+    );
+    const again = await sluice('cluster', 'uninstall');
+    assert.equal(again.code, 0, again.stderr);
+  });
+
+  async function describePods(): Promise<string> {
+    const events = (await client.list(client.kinds.Event, { namespace })).items.map(
+      ({ reason, message }) => `${reason}: ${message}`,
+    );
+    const logs = await Promise.all(
+      (await controllers()).map(async ({ metadata }) =>
+        client.podLog(namespace, metadata.name).then(
+          (log) => Buffer.from(log).toString().slice(-2_000),
+          (error: Error) => error.message,
+        ),
+      ),
+    );
+    return [...events, ...logs].join('\n').slice(-6_000);
+  }
+});
+
+/** The Pod of an identity, which is its name and what makes it unique. */
+function led(identity: string): string {
+  return identity.replace(/_.*$/, '');
+}
+
+function isReady(pod: Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+}
+
+const waitMs = 60_000;
+
+async function until(
+  what: string,
+  holds: () => Promise<boolean>,
+  tell?: () => Promise<string>,
+): Promise<void> {
+  for (const end = Date.now() + waitMs; !(await holds()); await systemClock.sleep(250)) {
+    if (Date.now() > end) assert.fail(`waited in vain until ${what}\n${(await tell?.()) ?? ''}`);
+  }
+}
