@@ -29,7 +29,7 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
  * test that depends on the machine's pace is to be mended.
  */
 async function main(): Promise<number> {
-  const files = globSync(['src/**/*.test.ts', 'tests/**/*.test.ts'], { cwd: repository })
+  const files = globSync('{src,tests,web,packaging,demo,bench}/**/*.test.ts', { cwd: repository })
     .map((file) => join(repository, file))
     .sort();
   const failed = await runFiles(files, 2);
