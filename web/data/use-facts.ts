@@ -4,10 +4,20 @@ import type { Facts } from './facts.ts';
 import { useConsole, useKind } from './hooks.ts';
 import type { Snapshot } from './kind-store.ts';
 
+/** The kinds that facts are made of. */
+type FactKind =
+  | 'ClusterVersion'
+  | 'InternalReleaseImage'
+  | 'ClusterOperator'
+  | 'Node'
+  | 'NodeUpdate'
+  | 'UpdatePreflight'
+  | 'FleetLockGroup';
+
 /** The facts that most pages are drawn from, and the snapshots that they come from, for `Known`. */
 export function useFacts(): {
   readonly facts: Facts;
-  readonly of: Readonly<Record<string, Snapshot<KubeObject>>>;
+  readonly of: Readonly<Record<FactKind, Snapshot<KubeObject>>>;
 } {
   const { names } = useConsole().cluster;
   const ClusterVersion = useKind('ClusterVersion');

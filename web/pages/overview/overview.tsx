@@ -29,7 +29,13 @@ export function Overview() {
   const { facts, of } = useFacts();
   return (
     <>
-      <PageHead title={said.title} subtitle={<Known of={of}>{() => <Statement facts={facts} />}</Known>} />
+      <PageHead
+        title={said.title}
+        // It needs the version alone, and does not wait for the nodes of a whole fleet.
+        subtitle={
+          <Known of={{ ClusterVersion: of.ClusterVersion }}>{() => <Statement facts={facts} />}</Known>
+        }
+      />
       <Known of={of}>{() => <Content facts={facts} />}</Known>
     </>
   );

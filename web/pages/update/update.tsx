@@ -32,7 +32,7 @@ function UpdateOverview() {
       <PageHead
         title={said.title}
         subtitle={
-          <Known of={of}>
+          <Known of={{ ClusterVersion: of.ClusterVersion }}>
             {() => (
               <p className="sluice-statement" data-statement>
                 {statementOf(situationOf(facts))}
