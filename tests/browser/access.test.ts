@@ -5,7 +5,7 @@ import { sluiceGroup } from '../../src/api/kinds.ts';
 import { startTestCluster, type TestCluster } from '../cluster.ts';
 import { needs } from '../tier.ts';
 import { launchBrowser, openTab } from './browser.ts';
-import { heldByWindow, steady, writeCluster } from './cluster-objects.ts';
+import { digestOf, heldByWindow, steady, writeCluster } from './cluster-objects.ts';
 import { startTestConsole, type TestConsole } from './console.ts';
 
 const readOnly = [
@@ -165,6 +165,12 @@ describe('who may do what in the console', needs('browser'), () => {
     assert.equal(await ask({ cookie, 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' }), 403);
     assert.equal(await ask({ cookie, 'x-csrf-token': csrf, origin: 'http://evil.example.com' }), 403);
     assert.equal(await ask({ cookie, 'x-csrf-token': csrf }), 200);
+    const forced = await fetch(new URL('api/actions/startUpdate', served.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', cookie, 'x-csrf-token': csrf },
+      body: JSON.stringify({ image: `example.com/x@${digestOf('c')}`, version: '1.1.0', force: true }),
+    });
+    assert.equal(forced.status, 400, 'whoever forces an update types its version, also without the page');
     const secret = await fetch(new URL('api/cluster/api/v1/secrets', served.url), { headers: { cookie } });
     assert.equal(secret.status, 403, 'the console reads no Secret, whoever asks');
   });
