@@ -18,6 +18,7 @@ function readWords() {
     const { values } = parseArgs({
       options: {
         keep: { type: 'boolean', default: false },
+        held: { type: 'boolean', default: false },
         stop: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         runner: { type: 'string', default: 'auto' },
@@ -26,7 +27,7 @@ function readWords() {
       },
     });
     if (!runners.includes(values.runner)) throw new Error(`--runner is one of ${runners.join(', ')}`);
-    return values;
+    return { ...values, keep: values.keep || values.held };
   } catch (error) {
     throw new SluiceError('Usage', messageOf(error), { next: 'See ./quickstart --help' });
   }
@@ -72,6 +73,7 @@ async function main(): Promise<number> {
       runner: values.runner,
       program: resolve(values.program),
       keep: values.keep,
+      held: values.held,
       signal: interrupt.signal,
       onStarted: started.note,
       tell: (facts) => {

@@ -43,6 +43,8 @@ export interface DemoOptions {
   /** Sluice: the checkout's own, or a single file. */
   readonly program: string;
   readonly keep: boolean;
+  /** Whether it ends where every node is staged and held, for a person to go on. */
+  readonly held: boolean;
   readonly signal: AbortSignal;
   /** Told of the cluster's process as soon as it is there. */
   readonly onStarted: (child: ChildProcess) => void;
@@ -51,7 +53,9 @@ export interface DemoOptions {
 }
 
 /** What the story needs wherever it is told: a cluster that is reached by the shell's commands. */
-export interface Demo extends Pick<DemoOptions, 'directory' | 'teller' | 'signal' | 'tell'> {
+export interface Demo
+  extends Pick<DemoOptions, 'directory' | 'teller' | 'signal' | 'tell'>,
+    Partial<Pick<DemoOptions, 'held'>> {
   readonly shell: Shell;
 }
 
@@ -73,6 +77,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   });
   const kubectl = await hasKubectl();
   try {
+    if (demo.keep) await sayConsole(demo, state, 'watch it in the web console');
     await tellStory(demo, client, kubectl);
     await summarize(demo, client, state, kubectl);
   } finally {
@@ -87,7 +92,7 @@ export async function tellStory(demo: Demo, client: KubeClient, kubectl: boolean
   await mend(demo, client, kubectl);
   await copy(demo, client);
   await update(demo, client);
-  await cleanReleases(demo);
+  if (demo.held !== true) await cleanReleases(demo);
 }
 
 async function startCluster(demo: WholeDemo): Promise<UpState> {
@@ -213,6 +218,7 @@ async function update(demo: Demo, client: KubeClient): Promise<void> {
   );
   teller.heading('Every node is staged, and held: why?');
   await shell.sluice(['node', 'why']);
+  if (demo.held === true) return demo.tell({ state: 'Held' });
   teller.heading('The window is opened; the nodes reboot, one at a time');
   await shell.sluice(['window', 'open', '--until', '1h', '--nodes', 'all']);
   await following(demo, client, 'every node to boot into it', (nodes) =>
@@ -295,7 +301,9 @@ async function summarize(
   const { teller } = demo;
   const registries = state.nodes.map(({ registry }) => registry);
   demo.tell({ kubeconfig: state.kubeconfig, registries, caFile: state.caFile, authFile: state.authFile });
-  teller.heading(`Completed: ${from} → ${to}`);
+  teller.heading(
+    demo.held ? `Held: ${from} → ${to}, every node waits for its window` : `Completed: ${from} → ${to}`,
+  );
   const version = await client.get<ClusterVersion>(
     client.kinds.ClusterVersion,
     names(client.platform).clusterVersion,
@@ -308,11 +316,8 @@ async function summarize(
     return;
   }
   teller.say('It is still running. Look around:');
-  if (state.consoleUrl !== undefined) {
-    const { link } = await askForLink(demo.layout.consoleSocket);
-    teller.say(`  ${link}`);
-    teller.say('  (the web console; the link is good for one login, another: ./sluice console link)');
-  }
+  await sayConsole(demo, state, 'the web console');
+  if (demo.held) teller.say('  open the window there, or: ./sluice window open --until 1h --nodes all');
   teller.say(`  export KUBECONFIG=${state.kubeconfig}`);
   if (kubectl) {
     teller.say(
@@ -323,6 +328,13 @@ async function summarize(
   teller.say('  ./sluice release ls; ./sluice upgrade status; ./sluice node why; ./sluice preflight ls');
   teller.say(`  registries ${registries.join(', ')}; CA ${state.caFile}; credentials ${state.authFile}`);
   teller.say('  ./quickstart --stop ends it');
+}
+
+async function sayConsole(demo: WholeDemo, state: UpState, what: string): Promise<void> {
+  if (state.consoleUrl === undefined) return;
+  const { link } = await askForLink(demo.layout.consoleSocket);
+  demo.teller.say(`  ${link}`);
+  demo.teller.say(`  (${what}; the link is good for one login, another: ./sluice console link)`);
 }
 
 async function hasKubectl(): Promise<boolean> {
