@@ -38,6 +38,8 @@ export interface TestClusterOptions {
   readonly crds?: readonly Manifest[];
   /** Objects that the server makes sure of when it starts. */
   readonly bootstrap?: readonly Manifest[];
+  /** Whether a real API keeps nodes to their own Pods, as the embedded one always does. */
+  readonly nodeRules?: boolean;
   /** Milliseconds of history that the embedded API keeps at the least. */
   readonly historyMs?: number;
 }

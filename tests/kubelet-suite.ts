@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { Container, Pod, PodSpec } from '../src/api/core.ts';
+import type { Container, Draft, KubeObject, Pod, PodSpec } from '../src/api/core.ts';
+import type { KindRef } from '../src/api/kinds.ts';
+import type { KubeClient } from '../src/kube/client.ts';
+import { isAlreadyExists } from '../src/kube/error.ts';
 import { mountsBelow } from '../src/workload/mounts.ts';
 import type { RunnerProbe } from '../src/workload/probe.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
@@ -19,10 +22,13 @@ export function kubeletSuite(probe: (dir: string) => Promise<RunnerProbe>): void
   let node: KubeletNode;
 
   before(async () => {
-    cluster = await startTestCluster();
+    cluster = await startTestCluster({ nodeRules: true });
     const { client } = cluster;
-    await client.create(client.kinds.ServiceAccount, { metadata: { name: 'default', namespace: 'default' } });
-    await client.create(client.kinds.ConfigMap, {
+    // What the controllers of a real cluster have made already, or are about to make.
+    await createMissing(client, client.kinds.ServiceAccount, {
+      metadata: { name: 'default', namespace: 'default' },
+    });
+    await createMissing(client, client.kinds.ConfigMap, {
       metadata: { name: 'kube-root-ca.crt', namespace: 'default' },
       data: { 'ca.crt': cluster.caPem },
     });
@@ -302,5 +308,15 @@ export function kubeletSuite(probe: (dir: string) => Promise<RunnerProbe>): void
     assert.equal(always.metadata.deletionTimestamp, undefined);
     const stays = await podUntil(client, 'stays', phase('Failed'));
     assert.match(String(main(stays)?.state?.terminated?.exitCode), /^(137|143)$/);
+  });
+}
+
+async function createMissing<T extends KubeObject>(
+  client: KubeClient,
+  kind: KindRef<T>,
+  object: Draft<T>,
+): Promise<void> {
+  await client.create(kind, object).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
   });
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { apiVersionOf, type KindTable, kindTable, platforms, resourceName } from './kinds.ts';
 import { names } from './names.ts';
 
-test('design §5: the groups of our kinds by platform', () => {
+test('the groups of our kinds by platform', () => {
   const table = (
     [
       'ClusterVersion',

@@ -1,28 +1,8 @@
-/** The metadata that every object of the API carries (apimachinery, ObjectMeta). */
-export interface Metadata {
-  name: string;
-  generateName?: string;
-  namespace?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-  finalizers?: string[];
-  [field: string]: unknown;
-}
+import type { ObjectMeta } from '../api/core.ts';
 
-export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean;
-  blockOwnerDeletion?: boolean;
+/** The metadata of an object, with whatever else a client has sent in it. */
+export interface Metadata extends ObjectMeta {
+  [field: string]: unknown;
 }
 
 /** Any object of the API, as JSON gives it. */

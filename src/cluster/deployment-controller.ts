@@ -1,7 +1,7 @@
 import type { Deployment } from '../api/core.ts';
-import { keyOf, parseKey } from '../kube/cache.ts';
+import { parseKey } from '../kube/cache.ts';
 import { setCondition } from '../kube/conditions.ts';
-import { type Requeue, runController, watchOf } from '../kube/controller.ts';
+import { type Requeue, runController } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { apiWords, type ControllerContext, flushEvents, ignoreNotFound } from './context.ts';
 import { type DeploymentDecision, decideDeployment, templateHash, templateHashLabel } from './deployment.ts';
@@ -10,9 +10,10 @@ import {
   claimPods,
   createPods,
   deletePods,
-  ownersConcerned,
   type PodOwner,
+  requeueOf,
   sameJson,
+  watchesOf,
 } from './owned-pods.ts';
 
 const concurrency = 4;
@@ -77,13 +78,7 @@ export async function runDeployments(context: ControllerContext): Promise<void> 
     ...context,
     name: 'deployment',
     concurrency,
-    watches: [
-      watchOf(deployments, { keysOf: (deployment) => [keyOf(deployment)] }),
-      watchOf(pods, {
-        keysOf: (pod) =>
-          ownersConcerned(pod, kinds.Deployment, deployments.list, ({ spec }) => spec.selector),
-      }),
-    ],
+    watches: watchesOf(kinds.Deployment, deployments, pods, ({ spec }) => spec.selector),
     reconcile,
   });
   await flushEvents(events, clock);
@@ -91,8 +86,4 @@ export async function runDeployments(context: ControllerContext): Promise<void> 
 
 function isSettled(deployment: Deployment, { create, remove, status }: DeploymentDecision): boolean {
   return create === 0 && remove.length === 0 && sameJson(status, deployment.status ?? {});
-}
-
-function requeueOf({ requeueAfterMs }: DeploymentDecision): Requeue | undefined {
-  return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
 }

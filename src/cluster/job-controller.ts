@@ -1,6 +1,6 @@
 import type { Job, Pod } from '../api/core.ts';
-import { keyOf, parseKey } from '../kube/cache.ts';
-import { type Requeue, runController, watchOf } from '../kube/controller.ts';
+import { parseKey } from '../kube/cache.ts';
+import { type Requeue, runController } from '../kube/controller.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { type ControllerContext, flushEvents, ignoreNotFound } from './context.ts';
 import { decideJob, isFinished, type JobDecision } from './job.ts';
@@ -9,9 +9,10 @@ import {
   claimPods,
   createPods,
   deletePods,
-  ownersConcerned,
   type PodOwner,
+  requeueOf,
   sameJson,
+  watchesOf,
 } from './owned-pods.ts';
 import { controllerOf, isTerminal } from './pod-facts.ts';
 
@@ -22,7 +23,7 @@ const rememberedMax = 100;
 /**
  * Runs Jobs to their end (kubernetes, pkg/controller/job). What is to be done is decided on the cache, cheaply and
  * often; before anything is done, Job and Pods are read from the API itself and it is decided again. So a cache that
- * lags, or a controller that was killed between two writes, never makes a second Pod (case P-40).
+ * lags, or a controller that was killed between two writes, never makes a second Pod.
  */
 export async function runJobs(context: ControllerContext): Promise<void> {
   const { client, informers, logger, clock } = context;
@@ -87,12 +88,7 @@ export async function runJobs(context: ControllerContext): Promise<void> {
     ...context,
     name: 'job',
     concurrency,
-    watches: [
-      watchOf(jobs, { keysOf: (job) => [keyOf(job)] }),
-      watchOf(pods, {
-        keysOf: (pod) => ownersConcerned(pod, kinds.Job, jobs.list, (job) => job.spec.selector),
-      }),
-    ],
+    watches: watchesOf(kinds.Job, jobs, pods, ({ spec }) => spec.selector),
     reconcile,
   });
   await flushEvents(events, clock);
@@ -108,10 +104,6 @@ function isLeftAlone(job: Job): boolean {
 function isSettled(job: Job, decision: JobDecision): boolean {
   const { create, remove, expired, status } = decision;
   return create === 0 && remove.length === 0 && !expired && sameJson(status, job.status ?? {});
-}
-
-function requeueOf({ requeueAfterMs }: JobDecision): Requeue | undefined {
-  return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
 }
 
 /** Pods that had ended before they were deleted: they count, though nobody can read them any more. */

@@ -3,8 +3,11 @@ import type { KubeObject, LabelSelector, OwnerReference, Pod } from '../api/core
 import { apiVersionOf, type KindRef } from '../api/kinds.ts';
 import { selects } from '../api/selector.ts';
 import type { PodTemplate } from '../api/workloads.ts';
+import { keyOf } from '../kube/cache.ts';
+import { type ControllerWatch, type Requeue, watchOf } from '../kube/controller.ts';
 import { isConflict } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import type { Informer } from '../kube/informer.ts';
 import { apiWords, type ControllerContext, ignoreNotFound, isNamespaceEnding } from './context.ts';
 import { controllerOf, isControlledBy, isTerminal, podName } from './pod-facts.ts';
 
@@ -96,7 +99,7 @@ export function referenceTo({ kind, object }: Pick<PodOwner, 'kind' | 'object'>)
 }
 
 /** The names of the owners of a kind that a Pod concerns: its controller, or all that would adopt it. */
-export function ownersConcerned<T extends KubeObject>(
+function ownersConcerned<T extends KubeObject>(
   pod: Pod,
   kind: KindRef,
   candidates: () => readonly T[],
@@ -115,6 +118,24 @@ export function ownersConcerned<T extends KubeObject>(
       (owner) => owner.metadata.namespace === namespace && selects(selectorOf(owner), pod.metadata.labels),
     )
     .map((owner) => `${namespace}/${owner.metadata.name}`);
+}
+
+/** What a controller of such owners looks at: they themselves, and the Pods that concern them. */
+export function watchesOf<T extends KubeObject>(
+  kind: KindRef<T>,
+  owners: Informer<T>,
+  pods: Informer<Pod>,
+  selectorOf: (owner: T) => LabelSelector | undefined,
+): ControllerWatch[] {
+  return [
+    watchOf(owners, { keysOf: (owner) => [keyOf(owner)] }),
+    watchOf(pods, { keysOf: (pod) => ownersConcerned(pod, kind, owners.list, selectorOf) }),
+  ];
+}
+
+/** When a decision wants to be looked at again. */
+export function requeueOf({ requeueAfterMs }: Requeue): Requeue | undefined {
+  return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
 }
 
 /**

@@ -120,11 +120,8 @@ const kubectl = (...args: string[]) => runCommand('kubectl', ['--kubeconfig', cl
 
 test('a Job runs to its end: its Pod is made, bound and counted', async () => {
   const namespace = await freshNamespace();
-  const beganMs = performance.now();
   const made = await createJob(namespace, 'check', 'succeed');
   const job = await untilJob(namespace, 'check', 'Complete');
-  const tookMs = performance.now() - beganMs;
-  assert.ok(tookMs < 2_000, `${tookMs} ms from the Job to its end`);
   assert.deepEqual(
     job.status?.conditions?.map(({ type, reason }) => `${type}/${reason}`),
     ['SuccessCriteriaMet/CompletionsReached', 'Complete/CompletionsReached'],

@@ -3,7 +3,7 @@ import type { Container, Pod } from '../api/core.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import { stillWaits } from '../kube/backoff.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isNotFound } from '../kube/error.ts';
+import { isForbidden, isNotFound } from '../kube/error.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { containerSpec } from './container-spec.ts';
@@ -181,11 +181,12 @@ export function createPodWorker(options: PodWorkerOptions): PodWorker {
     const running = options.seen(pod.metadata.uid ?? '').some(({ state }) => state.phase === 'running');
     if (ready.length === 0 && !running) return undefined;
     const complete = await volumes.complete(pod);
-    const objects = await volumes.objects(complete);
+    let objects: Awaited<ReturnType<typeof volumes.objects>>;
     try {
+      objects = await volumes.objects(complete);
       await volumes.write(complete, objects);
     } catch (error) {
-      if (!(error instanceof ConfigError) && !isNotFound(error)) throw error;
+      if (!(error instanceof ConfigError) && !isNotFound(error) && !isForbidden(error)) throw error;
       const [volume] = complete.spec.volumes?.map(({ name }) => name) ?? [];
       event(
         pod,

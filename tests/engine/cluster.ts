@@ -12,7 +12,10 @@ export async function startRealTestCluster(
     readonly empty?: boolean;
   },
 ): Promise<TestCluster> {
-  const real = await startRealCluster({ nodes: options.nodes === true });
+  const real = await startRealCluster({
+    nodes: options.nodes === true,
+    ...(options.nodeRules === undefined ? {} : { nodeRules: options.nodeRules }),
+  });
   const identities = createIdentities(real);
   const client = await identities.clientAs('admin', ['system:masters']);
   const ours = options.empty === true ? [] : renderCrds('standalone');

@@ -16,6 +16,7 @@ const suites = [
   'tests/preflight.test.ts',
   'tests/update.test.ts',
   'tests/kubectl.test.ts',
+  'src/workload/kubelet-sandbox.test.ts',
 ];
 
 const minutesMax = 10;

@@ -34,6 +34,8 @@ export interface RealClusterOptions {
   readonly audit?: boolean;
   /** A kube-scheduler too, and kubelets restricted to what is theirs. Default false. */
   readonly nodes?: boolean;
+  /** Keeps nodes to their own Pods, as kubeadm sets it up. Default: as `nodes`. */
+  readonly nodeRules?: boolean;
 }
 
 /** Why the real engine cannot run here; undefined where it can. It runs where it was built, or Go can build it. */
@@ -88,7 +90,7 @@ export async function startRealCluster(options: RealClusterOptions = {}): Promis
   };
   const startApi = async () => {
     start('kube-apiserver', [
-      ...apiArguments(file, ports, options.nodes === true),
+      ...apiArguments(file, ports, options.nodeRules ?? options.nodes === true),
       ...(options.audit === true ? auditArguments(file) : []),
     ]);
     await ready(url, authority.certPem, admin);
@@ -137,7 +139,7 @@ function etcdArguments(file: FileOf, ports: Ports, durable: boolean): string[] {
   ];
 }
 
-function apiArguments(file: FileOf, ports: Ports, nodes: boolean): string[] {
+function apiArguments(file: FileOf, ports: Ports, nodeRules: boolean): string[] {
   return [
     ...['--etcd-servers', `http://127.0.0.1:${ports.etcd}`],
     ...['--bind-address', '127.0.0.1', '--secure-port', String(ports.api)],
@@ -148,9 +150,9 @@ function apiArguments(file: FileOf, ports: Ports, nodes: boolean): string[] {
     ...['--service-cluster-ip-range', '10.0.0.0/24'],
     ...['--kubelet-client-certificate', file('server.crt'), '--kubelet-client-key', file('server.key')],
     ...['--kubelet-certificate-authority', file('ca.crt'), '--kubelet-preferred-address-types', 'InternalIP'],
-    ...['--authorization-mode', nodes ? 'Node,RBAC' : 'RBAC', '--endpoint-reconciler-type', 'none'],
+    ...['--authorization-mode', nodeRules ? 'Node,RBAC' : 'RBAC', '--endpoint-reconciler-type', 'none'],
     '--allow-privileged',
-    ...(nodes ? ['--enable-admission-plugins', 'NodeRestriction'] : []),
+    ...(nodeRules ? ['--enable-admission-plugins', 'NodeRestriction'] : []),
   ];
 }
 
