@@ -13,7 +13,7 @@ function configDirOption(): Option {
   );
 }
 
-/** `sluice node run|why|status|config|approve`. */
+/** `sluice node run|why|status|config|approve|install`. */
 export function command(): Command {
   const root = new Command().description('Run a node agent; see why a node does not reboot yet');
   const look = (name: string, description: string) =>
@@ -75,6 +75,15 @@ export function command(): Command {
     )
     .option('--boot-id <id>', "the boot id that a simulated node shows (default: the kernel's)")
     .action(async (options) => (await import('./node-run.ts')).runAgent(options));
+  root
+    .command('install')
+    .description(
+      'Put the program and its units on a host of a cluster, and keep them current (a DaemonSet runs it)',
+    )
+    .option('--root <dir>', 'the root of the host', '/host')
+    .option('--once', 'do it once, instead of looking again and again')
+    .option('--remove', 'stop what was installed and take it away; store and state stay')
+    .action(async (options) => (await import('./node-install.ts')).installHost(options));
   root.addHelpText(
     'after',
     `
@@ -84,7 +93,8 @@ Examples:
   sluice node status                Agent, OS, media and releases of every node
   sluice node config                Which file says what, and which key has no effect
   sluice node run --local           The agent of a host without a cluster (deploy/systemd/sluice-agent.service)
-  sluice node approve               A person says OK to the staged update`,
+  sluice node approve               A person says OK to the staged update
+  sluice node install --root /host`,
   );
   return root;
 }

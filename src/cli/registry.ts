@@ -15,6 +15,8 @@ interface ServeCommandOptions {
   readonly peerCa?: string;
   readonly peerServername: string;
   readonly trustedKeys: string;
+  readonly reusePort?: true;
+  readonly drain: string;
   readonly writable?: true;
   readonly statusListen?: string;
 }
@@ -42,6 +44,11 @@ export function command(): Command {
     .option('--peer-servername <name>', 'the name in their certificates', 'api-int.sluice.internal')
     .option('--trusted-keys <dir>', 'public keys of bundles, *.pub', '/etc/sluice/trusted-keys')
     .option(
+      '--reuse-port',
+      'listen beside another one: a new program takes over while the old one ends its pulls',
+    )
+    .option('--drain <duration>', 'how long transfers may go on when it is told to stop', '10s')
+    .option(
       '--writable',
       'take pushes and deletions into the store (a registry of its own, never one of a node)',
     )
@@ -62,11 +69,14 @@ Examples:
 }
 
 async function serveCommand(options: ServeCommandOptions): Promise<void> {
+  const { parseDuration } = await import('../gates/duration.ts');
+  const { createNotifier } = await import('../finalize/notify.ts');
   const { parseListen } = await import('../http/listen.ts');
   const { followParent, terminationSignal } = await import('../process/parent.ts');
   if (options.writable === true && options.trees !== undefined) {
     throw new SluiceError('Usage', '--writable serves its store alone: leave --trees out');
   }
+  const drainMs = parseDuration(options.drain);
   followParent();
   const signal = terminationSignal();
   const { address, port } = parseListen(options.listen);
@@ -105,6 +115,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
       ...(options.peerCa === undefined ? {} : { caFile: options.peerCa }),
     },
     trustedKeys: options.trustedKeys,
+    reusePort: options.reusePort === true,
     writable: options.writable === true,
     metrics,
     logger,
@@ -114,14 +125,12 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
       ? undefined
       : await serveOperations(status, { metrics, ready: { trees: server.problem } });
   logger.info({ address: server.address, port: server.port }, 'the registry answers');
+  await createNotifier(logger).ready();
   if (!signal.aborted)
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-  await server.close(stopGraceMs);
+  await server.close(drainMs);
   await operations?.close();
 }
-
-/** Milliseconds that transfers get to end by themselves when the registry is stopped. */
-const stopGraceMs = 10_000;
 
 function tlsOf(options: ServeCommandOptions) {
   const { tlsCert, tlsKey, clientCa } = options;

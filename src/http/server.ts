@@ -26,6 +26,8 @@ export interface ServeOptions {
   readonly headersTimeoutMs?: number;
   /** Milliseconds within which a whole request must have arrived; 0 where uploads may last. Default 60 000. */
   readonly requestTimeoutMs?: number;
+  /** Whether another process may listen there at the same time: a new one takes over from an old one. */
+  readonly reusePort?: boolean;
   /** Connections that stand at once; more are closed as they come. Default 4096. */
   readonly connectionsMax?: number;
   /** Told of handlers that throw. Default: standard error. */
@@ -38,6 +40,8 @@ const requestTimeoutMsDefault = 60_000;
 const connectionsMaxDefault = 4096;
 /** Milliseconds that a handshake may take: whoever dribbles one holds a connection. */
 const handshakeMsMax = 10_000;
+/** Milliseconds between looks for connections that nobody uses, while a server is being closed. */
+const idleCheckMs = 250;
 /** Milliseconds between looks for requests that are late. */
 const lateCheckMs = 5_000;
 
@@ -108,7 +112,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
           : error,
       );
     });
-    server.listen(options.port, options.address, resolve);
+    const { port, address: host, reusePort = false } = options;
+    server.listen({ port, host, reusePort }, resolve);
   });
   const bound = server.address() as AddressInfo;
   return {
@@ -120,8 +125,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         const timer = setTimeout(() => {
           for (const socket of sockets) socket.destroy();
         }, graceMs);
+        // A connection that is kept alive is idle only when its request has ended, which may be later.
+        const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
         server.close(() => {
           clearTimeout(timer);
+          clearInterval(idle);
           resolve();
         });
         server.closeIdleConnections();

@@ -10,6 +10,13 @@ interface Written {
   readonly atMs: number;
 }
 
+interface Cache {
+  readonly informer: Informer<KubeObject>;
+  readonly written: Map<string, Written>;
+  /** Writes that are not answered yet, by name, and the versions that the watch has brought meanwhile. */
+  readonly underway: Map<string, { calls: number; readonly seen: Set<string> }>;
+}
+
 /** What we wrote ourselves counts this long at the most where the watch does not bring it: it was replaced since. */
 const ownWriteMsMax = 10_000;
 
@@ -23,27 +30,43 @@ export function withCaches(
   kinds: readonly KindRef[],
   scope: { readonly logger: Logger; readonly clock: Clock; readonly signal: AbortSignal },
 ): KubeClient {
-  const caches = new Map<string, { informer: Informer<KubeObject>; written: Map<string, Written> }>();
+  const caches = new Map<string, Cache>();
   for (const kind of kinds) {
     const informer = createInformer<KubeObject>(client, kind, scope);
-    const written = new Map<string, Written>();
-    informer.onChange(({ object }) => {
-      const { name, resourceVersion } = object.metadata;
-      if (written.get(name)?.object.metadata.resourceVersion === resourceVersion) written.delete(name);
+    const cache: Cache = { informer, written: new Map(), underway: new Map() };
+    informer.onChange(({ type, object }) => {
+      const { name, resourceVersion = '' } = object.metadata;
+      if (type === 'deleted') cache.written.delete(name);
+      if (cache.written.get(name)?.object.metadata.resourceVersion === resourceVersion)
+        cache.written.delete(name);
+      cache.underway.get(name)?.seen.add(resourceVersion);
     });
     informer.start();
-    caches.set(resourceName(kind), { informer, written });
+    caches.set(resourceName(kind), cache);
   }
 
-  function note<T extends KubeObject>(kind: KindRef<T>, object: T): T {
+  /** Writes, and remembers what came of it until the watch brings it: unless it did so before the answer came. */
+  async function writing<T extends KubeObject>(
+    kind: KindRef<T>,
+    name: string | undefined,
+    write: () => Promise<T>,
+  ): Promise<T> {
     const cache = caches.get(resourceName(kind));
-    if (cache === undefined) return object;
-    const { name, resourceVersion } = object.metadata;
-    // The watch may have been faster than the answer.
-    if (cache.informer.get(name)?.metadata.resourceVersion !== resourceVersion) {
-      cache.written.set(name, { object, atMs: scope.clock.monotonic() });
+    if (cache === undefined || name === undefined) return await write();
+    const { written, underway } = cache;
+    const call = underway.get(name) ?? { calls: 0, seen: new Set<string>() };
+    underway.set(name, call);
+    call.calls += 1;
+    try {
+      const object = await write();
+      if (!call.seen.has(object.metadata.resourceVersion ?? '')) {
+        written.set(name, { object, atMs: scope.clock.monotonic() });
+      }
+      return object;
+    } finally {
+      call.calls -= 1;
+      if (call.calls === 0) underway.delete(name);
     }
-    return object;
   }
 
   return {
@@ -60,9 +83,13 @@ export function withCaches(
       for (const [name, { object }] of written) objects.set(name, object);
       return [...objects.values()] as unknown as readonly T[];
     },
-    create: async (kind, object, call) => note(kind, await client.create(kind, object, call)),
-    update: async (kind, object, call) => note(kind, await client.update(kind, object, call)),
-    updateStatus: async (kind, object, call) => note(kind, await client.updateStatus(kind, object, call)),
-    patch: async (kind, name, patch, options) => note(kind, await client.patch(kind, name, patch, options)),
+    create: (kind, object, call) =>
+      writing(kind, object.metadata.name, () => client.create(kind, object, call)),
+    update: (kind, object, call) =>
+      writing(kind, object.metadata.name, () => client.update(kind, object, call)),
+    updateStatus: (kind, object, call) =>
+      writing(kind, object.metadata.name, () => client.updateStatus(kind, object, call)),
+    patch: (kind, name, patch, options) =>
+      writing(kind, name, () => client.patch(kind, name, patch, options)),
   };
 }

@@ -24,6 +24,8 @@ export interface RegistryServerOptions {
   readonly treesFile?: string;
   readonly address: string;
   readonly port: number;
+  /** See `ServeOptions`. */
+  readonly reusePort?: boolean;
   /** Absent: plain HTTP, which only loopback may be offered. */
   readonly tls?: TlsFiles;
   /** Absent, and no client authority either: everybody may read. */
@@ -99,6 +101,7 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
   const server = await serve({
     address: options.address,
     port: options.port,
+    ...(options.reusePort === undefined ? {} : { reusePort: options.reusePort }),
     handler: options.metrics === undefined ? handler : observeRegistry(options.metrics, trees, handler),
     ...(material === undefined ? {} : { tls: material }),
     ...(options.writable === true ? { requestTimeoutMs: 0 } : {}), // A push has a limit on silence of its own.

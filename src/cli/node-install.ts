@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+
+interface InstallOptions {
+  readonly root: string;
+  readonly once?: boolean;
+  readonly remove?: boolean;
+}
+
+/** Tokens and certificates that the cluster renews are on the host this long after. */
+const lookMs = 20_000;
+const account = '/var/run/secrets/kubernetes.io/serviceaccount';
+const certificates = '/etc/sluice/registry';
+
+/** `sluice node install`. */
+export async function installHost(options: InstallOptions): Promise<void> {
+  const { keepHost, programIdOf, removeHost, systemctlOf } = await import('../install/host.ts');
+  const { createLogger } = await import('../observe/log.ts');
+  const { systemClock } = await import('../observe/clock.ts');
+  const { terminationSignal } = await import('../process/parent.ts');
+  const { isPackaged } = await import('../program/files.ts');
+  const { root } = options;
+  const systemctl = systemctlOf(root);
+  if (options.remove === true) return await removeHost(root, systemctl);
+  if (!isPackaged) {
+    throw new SluiceError('Usage', 'only the single-file program can be put on a host', {
+      next: 'Make it: npm run package. The container image has it.',
+    });
+  }
+  const logger = createLogger('install');
+  const signal = terminationSignal();
+  const program = process.execPath;
+  const programId = await programIdOf(program);
+  while (!signal.aborted) {
+    try {
+      const facts = await readFacts(programId);
+      if (facts === undefined) logger.info({}, 'the controller has made no certificates yet');
+      else {
+        const changed = await keepHost(root, program, facts, systemctl);
+        if (changed.length > 0) logger.info({ changed }, 'the host is as it should be');
+      }
+    } catch (error) {
+      if (options.once === true) throw error;
+      logger.error({ error: messageOf(error) }, 'the host cannot be kept current');
+    }
+    if (options.once === true) return;
+    await systemClock.sleep(lookMs, signal);
+  }
+}
+
+/** What the Pod was given; undefined while the certificates are not there. Errors: Usage. */
+async function readFacts(programId: string) {
+  const { env } = process;
+  const need = (name: string) => {
+    const value = env[name];
+    if (value === undefined)
+      throw new SluiceError('Usage', `${name} is not set: this runs as a Pod of the DaemonSet`);
+    return value;
+  };
+  const read = (directory: string, name: string) => readFile(join(directory, name), 'utf8');
+  const host = need('KUBERNETES_SERVICE_HOST');
+  const server = `https://${host.includes(':') ? `[${host}]` : host}:${need('KUBERNETES_SERVICE_PORT')}`;
+  const lock = env.SLUICE_LOCK_SERVICE_HOST;
+  try {
+    return {
+      nodeName: need('NODE_NAME'),
+      address: need('NODE_ADDRESS'),
+      programId,
+      server,
+      caPem: await read(account, 'ca.crt'),
+      token: (await read(account, 'token')).trim(),
+      registry: {
+        caPem: await read(certificates, 'ca-bundle.crt'),
+        certPem: await read(certificates, 'tls.crt'),
+        keyPem: await read(certificates, 'tls.key'),
+      },
+      ...(lock === undefined ? {} : { lockUrl: `http://${lock}:${env.SLUICE_LOCK_SERVICE_PORT ?? '3333'}/` }),
+    };
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { type HostFacts, hostFiles, keepHost, programIdOf, removeHost } from './host.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'sluice-host-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+/** A systemd that only remembers which instances of the registry run. */
+function playSystemd() {
+  const running = new Set<string>();
+  const said: string[] = [];
+  return {
+    said,
+    running,
+    systemctl: async (words: readonly string[]) => {
+      const [verb = '', ...rest] = words;
+      const unit = rest.at(-1) ?? '';
+      if (verb === 'list-units')
+        return [...running].map((each) => `${each} loaded active running x\n`).join('');
+      said.push(words.join(' '));
+      if (verb === 'enable' && rest.includes('--now')) running.add(unit);
+      if (verb === 'stop' || (verb === 'disable' && rest.includes('--now'))) running.delete(unit);
+      return '';
+    },
+  };
+}
+
+const facts = (programId: string, change: Partial<HostFacts> = {}): HostFacts => ({
+  nodeName: 'master-0',
+  address: '10.0.0.1',
+  programId,
+  server: 'https://10.96.0.1:443',
+  caPem: 'CA\n',
+  token: 'first',
+  registry: { caPem: 'RCA\n', certPem: 'CERT\n', keyPem: 'KEY\n' },
+  lockUrl: 'http://10.96.0.9:3333/',
+  ...change,
+});
+
+function programOf(text: string): string {
+  const path = join(root, `program-${text}`);
+  writeFileSync(path, text);
+  return path;
+}
+
+test('a host gets program, units and credentials; again, nothing; a new token, nothing but the token', async () => {
+  const systemd = playSystemd();
+  const host = join(root, 'one');
+  const program = programOf('one');
+  const id = await programIdOf(program);
+  await keepHost(host, program, facts(id), systemd.systemctl);
+  assert.equal(readFileSync(join(host, 'var/lib/sluice/program', id, 'sluice'), 'utf8'), 'one');
+  assert.equal(readlinkSync(join(host, 'var/lib/sluice/program/current')), id);
+  assert.equal(statSync(join(host, 'etc/sluice/registry/tls.key')).mode & 0o777, 0o600);
+  assert.equal(statSync(join(host, 'etc/sluice/cluster/token')).mode & 0o777, 0o600);
+  assert.deepEqual(systemd.said, [
+    'daemon-reload',
+    `enable --now sluice-registry@${id}.service`,
+    'enable sluice-node.service',
+    'restart sluice-node.service',
+  ]);
+  systemd.said.length = 0;
+  assert.deepEqual(await keepHost(host, program, facts(id), systemd.systemctl), []);
+  const changed = await keepHost(host, program, facts(id, { token: 'second' }), systemd.systemctl);
+  assert.deepEqual(changed, ['/etc/sluice/cluster/token'], 'it is read again when it changes');
+  assert.deepEqual(systemd.said, []);
+});
+
+test('a new program: its registry answers before the old one is told to end, and the old program goes later', async () => {
+  const systemd = playSystemd();
+  const host = join(root, 'two');
+  const [old, next] = [programOf('old'), programOf('next')];
+  const [oldId, nextId] = [await programIdOf(old), await programIdOf(next)];
+  await keepHost(host, old, facts(oldId), systemd.systemctl);
+  systemd.said.length = 0;
+  await keepHost(host, next, facts(nextId), systemd.systemctl);
+  assert.deepEqual(systemd.said, [
+    `enable --now sluice-registry@${nextId}.service`,
+    `disable sluice-registry@${oldId}.service`,
+    `stop --no-block sluice-registry@${oldId}.service`,
+    'enable sluice-node.service',
+    'restart sluice-node.service',
+  ]);
+  assert.ok(existsSync(join(host, 'var/lib/sluice/program', oldId)), 'it still ends its pulls');
+  await keepHost(host, next, facts(nextId, { token: 'x' }), systemd.systemctl);
+  assert.ok(!existsSync(join(host, 'var/lib/sluice/program', oldId)));
+  await removeHost(host, systemd.systemctl);
+  assert.deepEqual([...systemd.running], []);
+  assert.ok(!existsSync(join(host, 'etc/sluice/cluster')));
+});
+
+test('a name that could say more in a unit is refused', () => {
+  assert.throws(() => hostFiles(facts('0', { nodeName: 'a\nExecStart=/bin/sh' })), /no name of a node/);
+  assert.throws(() => hostFiles(facts('0', { address: '10.0.0.1 --x' })), /no address/);
+});

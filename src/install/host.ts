@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { writeDurable } from '../durable/file.ts';
+import { SluiceError } from '../errors/error.ts';
+import { run } from '../process/run.ts';
+
+/** What is put on a host of a cluster, and where; the same on every start, so that nothing changes where nothing did. */
+export interface HostFacts {
+  readonly nodeName: string;
+  /** InternalIP, by which other nodes reach its registry. */
+  readonly address: string;
+  /** Names this build of the program: versions lie beside each other. */
+  readonly programId: string;
+  /** Of the API server. */
+  readonly server: string;
+  readonly caPem: string;
+  /** A token of the ServiceAccount sluice-node that was given to this node. */
+  readonly token: string;
+  readonly registry: { readonly caPem: string; readonly certPem: string; readonly keyPem: string };
+  /** Where reboot slots are asked for; absent: the host's own configuration says. */
+  readonly lockUrl?: string;
+}
+
+export interface HostFile {
+  /** Absolute, below the root of the host. */
+  readonly path: string;
+  readonly mode: number;
+  readonly text: string;
+}
+
+const programs = '/var/lib/sluice/program';
+const registryUnit = 'sluice-registry@';
+export const nodeUnit = 'sluice-node.service';
+const unitDirectory = '/etc/systemd/system';
+const cluster = '/etc/sluice/cluster';
+const certificates = '/etc/sluice/registry';
+/** RFC 1123: it goes into a unit. */
+const nameForm = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+const addressForm = /^[0-9a-fA-F.:]{2,45}$/;
+
+/** The files of a host. Pure. Errors: InputInvalid for a name or an address that a unit cannot hold. */
+export function hostFiles(facts: HostFacts): HostFile[] {
+  const { nodeName, address, registry } = facts;
+  if (!nameForm.test(nodeName)) throw new SluiceError('InputInvalid', `'${nodeName}' is no name of a node`);
+  if (!addressForm.test(address)) throw new SluiceError('InputInvalid', `'${address}' is no address`);
+  const file = (path: string, text: string, mode = 0o644): HostFile => ({ path, mode, text });
+  return [
+    file(`${cluster}/ca.crt`, facts.caPem),
+    file(`${cluster}/token`, `${facts.token}\n`, 0o600),
+    file(`${cluster}/kubeconfig`, kubeconfigOf(facts.server), 0o600),
+    file(`${certificates}/ca.crt`, registry.caPem),
+    file(`${certificates}/tls.crt`, registry.certPem),
+    file(`${certificates}/tls.key`, registry.keyPem, 0o600),
+    ...(facts.lockUrl === undefined
+      ? []
+      : [file('/etc/sluice/config.d/20-cluster.toml', lockRule(facts.lockUrl))]),
+    file(`${unitDirectory}/${registryUnit}.service`, registryService()),
+    file(`${unitDirectory}/${nodeUnit}`, nodeService(facts)),
+  ];
+}
+
+function kubeconfigOf(server: string): string {
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'cluster',
+    clusters: [{ name: 'cluster', cluster: { server, 'certificate-authority': `${cluster}/ca.crt` } }],
+    users: [{ name: 'node', user: { tokenFile: `${cluster}/token` } }],
+    contexts: [{ name: 'cluster', context: { cluster: 'cluster', user: 'node' } }],
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+function lockRule(url: string): string {
+  return `# Written by the installer of the cluster: where this host asks for a reboot slot.\n[updates.fleet_lock]\nbase_url = ${JSON.stringify(url)}\n`;
+}
+
+const hardening = `NoNewPrivileges=yes
+ProtectHome=yes
+PrivateTmp=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectControlGroups=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+Environment=MALLOC_ARENA_MAX=1`;
+
+/** One instance a build: a new one takes connections before the old one lets go of its own. */
+function registryService(): string {
+  return `[Unit]
+Description=Sluice registry of this node (program %i)
+After=network.target
+Before=kubelet.service
+
+[Service]
+Type=notify
+# The words come from systemd-notify, a child.
+NotifyAccess=all
+ExecStart=${programs}/%i/sluice registry serve --store /var/lib/sluice/store --trees /var/lib/sluice/run/trees.json \\
+  --listen [::]:22625 --reuse-port --drain 10m --htpasswd /var/lib/sluice/run/htpasswd \\
+  --tls-cert ${certificates}/tls.crt --tls-key ${certificates}/tls.key --client-ca ${certificates}/ca.crt \\
+  --peer-cert ${certificates}/tls.crt --peer-key ${certificates}/tls.key --peer-ca ${certificates}/ca.crt \\
+  --trusted-keys /var/lib/sluice/run/trusted-keys
+Restart=always
+RestartSec=2
+# Pulls that are under way end by themselves.
+TimeoutStopSec=11min
+${hardening}
+ProtectSystem=strict
+CapabilityBoundingSet=CAP_DAC_READ_SEARCH
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+function nodeService({ nodeName, address }: HostFacts): string {
+  return `[Unit]
+Description=Sluice agent of the node ${nodeName}
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart=${programs}/current/sluice node run --name ${nodeName} --address ${address} --dir /var/lib/sluice \\
+  --kubeconfig ${cluster}/kubeconfig --ca ${certificates}/ca.crt --cert ${certificates}/tls.crt \\
+  --key ${certificates}/tls.key --os-driver auto --containerd-hosts /etc/containerd/certs.d
+Restart=always
+RestartSec=5
+${hardening}
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** Names a build of the program by its content. */
+export async function programIdOf(program: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(program), hash);
+  return hash.digest('hex').slice(0, 12);
+}
+
+/** systemctl of the host, and what its words were. */
+export type Systemctl = (words: readonly string[]) => Promise<string>;
+
+/** The host's own systemctl, by its own files and its own socket. Errors: CommandFailed. */
+export function systemctlOf(root: string): Systemctl {
+  return async (words) => {
+    const { code, stdout, stderr } = await run('chroot', [root, 'systemctl', ...words], {
+      timeoutMs: 120_000,
+    });
+    if (code !== 0) throw new SluiceError('CommandFailed', `systemctl ${words.join(' ')}: ${stderr.trim()}`);
+    return stdout;
+  };
+}
+
+/**
+ * Makes a host as it should be; does nothing where it is. The program goes first, beside the versions before it; the
+ * registry of the new program answers before the old one is told to end, and the old one ends when its last pull has.
+ * Returns what was changed. Errors: InputInvalid, CommandFailed, those of the file system.
+ */
+export async function keepHost(
+  root: string,
+  program: string,
+  facts: HostFacts,
+  systemctl: Systemctl,
+): Promise<readonly string[]> {
+  const changed: string[] = [];
+  const files = hostFiles(facts);
+  const { programId } = facts;
+  if (await putProgram(root, program, programId)) changed.push(`${programs}/${programId}/sluice`);
+  for (const { path, text, mode } of files) {
+    const at = join(root, path);
+    if ((await readFile(at, 'utf8').catch(() => undefined)) === text) continue;
+    await writeDurable(at, text, { mode });
+    changed.push(path);
+  }
+  const units = changed.some((path) => path.startsWith(unitDirectory));
+  if (units) await systemctl(['daemon-reload']);
+  const instance = `${registryUnit}${programId}.service`;
+  const running = await instances(systemctl);
+  if (!running.includes(instance)) {
+    // Type=notify: this returns when the new one answers.
+    await systemctl(['enable', '--now', instance]);
+    changed.push(instance);
+  }
+  for (const old of running) {
+    if (old === instance) continue;
+    await systemctl(['disable', old]);
+    await systemctl(['stop', '--no-block', old]);
+    changed.push(old);
+  }
+  const restart = changed.some(
+    (path) => path === `${unitDirectory}/${nodeUnit}` || path.startsWith(programs),
+  );
+  if (restart) {
+    await systemctl(['enable', nodeUnit]);
+    await systemctl(['restart', nodeUnit]);
+    changed.push(nodeUnit);
+  }
+  if (changed.length > 0) await removeOld(root, programId, running, instance);
+  return changed;
+}
+
+async function putProgram(root: string, program: string, programId: string): Promise<boolean> {
+  const directory = join(root, programs, programId);
+  const at = join(directory, 'sluice');
+  const link = join(root, programs, 'current');
+  const there = await readFile(join(directory, 'whole'), 'utf8').catch(() => '');
+  if (there === programId) return false;
+  await mkdir(directory, { recursive: true });
+  await copyFile(program, `${at}.new`);
+  await chmod(`${at}.new`, 0o755);
+  await rename(`${at}.new`, at);
+  await writeDurable(join(directory, 'whole'), programId);
+  await rm(`${link}.new`, { force: true });
+  await symlink(programId, `${link}.new`);
+  await rename(`${link}.new`, link);
+  return true;
+}
+
+async function instances(systemctl: Systemctl): Promise<string[]> {
+  const text = await systemctl([
+    'list-units',
+    '--plain',
+    '--no-legend',
+    '--state=active,activating,reloading',
+    `${registryUnit}*.service`,
+  ]);
+  return text.split('\n').flatMap((line) => /^\s*(sluice-registry@[0-9a-f]+\.service)/.exec(line)?.[1] ?? []);
+}
+
+/** Programs that nothing runs any more; one whose registry still ends its pulls goes the next time. */
+async function removeOld(
+  root: string,
+  programId: string,
+  running: readonly string[],
+  instance: string,
+): Promise<void> {
+  const kept = new Set([
+    programId,
+    ...running
+      .filter((each) => each !== instance)
+      .map((each) => each.slice(registryUnit.length, -'.service'.length)),
+  ]);
+  for (const name of await readdir(join(root, programs)).catch(() => [])) {
+    if (!/^[0-9a-f]{12}$/.test(name) || kept.has(name)) continue;
+    await rm(join(root, programs, name), { recursive: true, force: true });
+  }
+}
+
+/** Stops what was installed and takes it away; store, state and keys stay. */
+export async function removeHost(root: string, systemctl: Systemctl): Promise<void> {
+  for (const unit of [nodeUnit, ...(await instances(systemctl))]) {
+    await systemctl(['disable', '--now', unit]);
+  }
+  for (const path of [
+    `${unitDirectory}/${nodeUnit}`,
+    `${unitDirectory}/${registryUnit}.service`,
+    cluster,
+    certificates,
+    '/etc/sluice/config.d/20-cluster.toml',
+    programs,
+  ]) {
+    await rm(join(root, path), { recursive: true, force: true });
+  }
+  await systemctl(['daemon-reload']);
+}
