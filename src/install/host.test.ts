@@ -48,6 +48,11 @@ const facts = (programId: string, change: Partial<HostFacts> = {}): HostFacts =>
   ...change,
 });
 
+function hostAt(name: string): string {
+  mkdirSync(join(root, name, 'run/systemd/system'), { recursive: true });
+  return join(root, name);
+}
+
 function programOf(text: string): string {
   const path = join(root, `program-${text}`);
   writeFileSync(path, text);
@@ -56,7 +61,7 @@ function programOf(text: string): string {
 
 test('a host gets program, units and credentials; again, nothing; a new token, nothing but the token', async () => {
   const systemd = playSystemd();
-  const host = join(root, 'one');
+  const host = hostAt('one');
   const program = programOf('one');
   const id = await programIdOf(program);
   await keepHost(host, program, facts(id), systemd.systemctl);
@@ -79,7 +84,7 @@ test('a host gets program, units and credentials; again, nothing; a new token, n
 
 test('a new program: its registry answers before the old one is told to end, and the old program goes later', async () => {
   const systemd = playSystemd();
-  const host = join(root, 'two');
+  const host = hostAt('two');
   const [old, next] = [programOf('old'), programOf('next')];
   const [oldId, nextId] = [await programIdOf(old), await programIdOf(next)];
   await keepHost(host, old, facts(oldId), systemd.systemctl);
@@ -98,6 +103,15 @@ test('a new program: its registry answers before the old one is told to end, and
   await removeHost(host, systemd.systemctl);
   assert.deepEqual([...systemd.running], []);
   assert.ok(!existsSync(join(host, 'etc/sluice/cluster')));
+});
+
+test('a host without systemd is left as it is', async () => {
+  const host = join(root, 'three');
+  await assert.rejects(
+    keepHost(host, programOf('x'), facts('0'), playSystemd().systemctl),
+    /runs no systemd/,
+  );
+  assert.ok(!existsSync(host));
 });
 
 test('a name that could say more in a unit is refused', () => {

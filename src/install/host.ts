@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -31,6 +31,8 @@ export interface HostFile {
   readonly text: string;
 }
 
+/** There where systemd is the host's service manager (sd_booted(3)). */
+const systemdMark = '/run/systemd/system';
 const programs = '/var/lib/sluice/program';
 const registryUnit = 'sluice-registry@';
 export const nodeUnit = 'sluice-node.service';
@@ -162,7 +164,7 @@ export function systemctlOf(root: string): Systemctl {
 /**
  * Makes a host as it should be; does nothing where it is. The program goes first, beside the versions before it; the
  * registry of the new program answers before the old one is told to end, and the old one ends when its last pull has.
- * Returns what was changed. Errors: InputInvalid, CommandFailed, those of the file system.
+ * Returns what was changed. Errors: NotFound where the host has no systemd, InputInvalid, CommandFailed, those of the file system.
  */
 export async function keepHost(
   root: string,
@@ -170,6 +172,11 @@ export async function keepHost(
   facts: HostFacts,
   systemctl: Systemctl,
 ): Promise<readonly string[]> {
+  if (!existsSync(join(root, systemdMark))) {
+    throw new SluiceError('NotFound', 'this host runs no systemd, so nothing is put on it', {
+      next: 'Run the agent and the registry there by other means: docs/install.md.',
+    });
+  }
   const changed: string[] = [];
   const files = hostFiles(facts);
   const { programId } = facts;
