@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { type Logger, silentLogger } from '../observe/log.ts';
+import { createAuthority, issue } from '../trust/authority.ts';
 import { readBody, serve } from './server.ts';
 
 test('what a handler throws is logged and not sent', async (t) => {
@@ -72,4 +74,26 @@ test('no more connections stand at once than are allowed', async (t) => {
   for (const socket of sockets) socket.destroy();
   await sleep(50);
   assert.equal(await (await fetch(`http://127.0.0.1:${server.port}/`)).text(), 'x');
+});
+
+test('AES-128 is taken where a client offers it, and a client that has only others is served too', async (t) => {
+  const authority = await createAuthority('server test');
+  const pair = await issue(authority, { commonName: 'x', ipAddresses: ['127.0.0.1'], usage: 'server' });
+  const server = await serve({
+    address: '127.0.0.1',
+    port: 0,
+    tls: { cert: pair.certPem, key: pair.keyPem },
+    handler: (_, response) => void response.end('x'),
+  });
+  t.after(() => server.close(0));
+  const chosen = async (options: { ciphers?: string; maxVersion?: 'TLSv1.2' }) => {
+    const socket = connectTls({ port: server.port, host: '127.0.0.1', ca: authority.certPem, ...options });
+    await once(socket, 'secureConnect');
+    const { name } = socket.getCipher();
+    socket.destroy();
+    return name;
+  };
+  assert.equal(await chosen({}), 'TLS_AES_128_GCM_SHA256');
+  assert.equal(await chosen({ maxVersion: 'TLSv1.2' }), 'ECDHE-ECDSA-AES128-GCM-SHA256');
+  assert.equal(await chosen({ ciphers: 'TLS_AES_256_GCM_SHA384' }), 'TLS_AES_256_GCM_SHA384');
 });

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -137,11 +138,20 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   };
 }
 
+/** AES-128 first: as safe, and a third faster than AES-256 where gigabytes are served. Others for those who lack it. */
+const serverCiphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  constants.defaultCipherList,
+].join(':');
+
 function secureOptions(tls: TlsMaterial) {
   return {
     cert: tls.cert,
     key: tls.key,
     minVersion: 'TLSv1.2' as const,
+    ciphers: serverCiphers,
     ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa, requestCert: true, rejectUnauthorized: false }),
   };
 }
