@@ -143,6 +143,12 @@ function withoutEffect({ strategies, fleetLock, periodic, marker }: FinalizeConf
   if (fleetLock.baseUrl !== '' && !strategies.includes('fleet_lock')) {
     warnings.push('updates.fleet_lock.base_url has no effect: fleet_lock is not among the strategies');
   }
+  const lastSegment = /^https?:\/\/[^/]+\/(?:.*\/)?([^/]+)$/.exec(fleetLock.baseUrl)?.[1];
+  if (lastSegment !== undefined) {
+    warnings.push(
+      `updates.fleet_lock.base_url: zincati drops the last part, ${lastSegment}, since no slash follows it; here it is kept`,
+    );
+  }
   if (marker.overridesWindow && !strategies.includes('periodic')) {
     warnings.push('updates.marker = "override" has no effect: there is no window of the strategy periodic');
   }

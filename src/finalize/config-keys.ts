@@ -1,4 +1,11 @@
-import { type FinalizeConfig, type Mode, modes, type StrategyName, strategyNames } from './config.ts';
+import {
+  defaultConfig,
+  type FinalizeConfig,
+  type Mode,
+  modes,
+  type StrategyName,
+  strategyNames,
+} from './config.ts';
 import { unknownVariable, variableNames } from './url-template.ts';
 import type { WeeklyWindow } from './weekly.ts';
 import { minutesOfWeek } from './weekly.ts';
@@ -6,7 +13,8 @@ import { minutesOfWeek } from './weekly.ts';
 /** Puts a value into the configuration, or says in words why it is none. */
 type Key = (value: unknown, config: FinalizeConfig) => string | undefined;
 
-const groupForm = /^[a-zA-Z0-9.-]+$/;
+/** An empty one is the default, as in zincati. */
+const groupForm = /^[a-zA-Z0-9.-]*$/;
 const secondsMax = 366 * 24 * 3600;
 
 function flag(set: (config: FinalizeConfig, value: boolean) => void): Key {
@@ -38,6 +46,10 @@ function seconds(least: number, set: (config: FinalizeConfig, ms: number) => voi
 
 function url(set: (config: FinalizeConfig, value: string) => void): Key {
   return (value, config) => {
+    if (value === '') {
+      set(config, value); // As in zincati it is none; a strategy that needs it says so.
+      return undefined;
+    }
     if (typeof value !== 'string' || !/^https?:\/\/[^\s]+$/.test(value))
       return 'must be an http or https URL';
     const unknown = unknownVariable(value);
@@ -62,14 +74,15 @@ export const configKeys: Readonly<Record<string, Key>> = {
     config.cincinnati = { ...config.cincinnati, baseUrl: value };
   }),
   'identity.group': text(groupForm, 'must match ^[a-zA-Z0-9.-]+$', (config, value) => {
-    config.identity = { ...config.identity, group: value };
+    config.identity = { ...config.identity, group: value === '' ? defaultConfig.identity.group : value };
   }),
   'identity.node_uuid': text(
-    /^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/,
+    /^$|^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/,
     'must be 32 hexadecimal digits, dashes allowed',
     (config, value) => {
       const nodeUuid = value.replaceAll('-', '').toLowerCase();
-      config.identity = { ...config.identity, nodeUuid };
+      const { nodeUuid: _, ...rest } = config.identity;
+      config.identity = nodeUuid === '' ? rest : { ...rest, nodeUuid };
     },
   ),
   'identity.rollout_wariness': (value, config) => {

@@ -135,3 +135,29 @@ test('values that are none are problems with file and line, whatever the key', a
     assert.match(problems.join(' '), problem, text);
   }
 });
+
+test('what zincati takes for unset is unset, and where both read an address differently, it is told', async (t) => {
+  const unset = await load(t, {
+    'etc/1.toml':
+      '[identity]\ngroup = ""\nnode_uuid = ""\n[updates]\nstrategy = ""\n[updates.fleet_lock]\nbase_url = ""\n',
+  });
+  assert.deepEqual(unset.problems, []);
+  assert.deepEqual([unset.config.identity, unset.config.strategies], [{ group: 'default' }, ['immediate']]);
+  const address = async (baseUrl: string) =>
+    (
+      await load(t, {
+        'etc/1.toml': `[updates]\nstrategy = "fleet_lock"\n[updates.fleet_lock]\nbase_url = "${baseUrl}"\n`,
+      })
+    ).warnings;
+  assert.match((await address('http://h:1/base')).join(), /zincati drops the last part, base/);
+  for (const same of ['http://h:1', 'http://h:1/', 'http://h:1/base/'])
+    assert.deepEqual(await address(same), [], same);
+  assert.match(
+    (
+      await load(t, {
+        'etc/1.toml': '[updates]\nstrategy = "fleet_lock"\n[updates.fleet_lock]\nbase_url = ""\n',
+      })
+    ).problems.join(),
+    /needs updates\.fleet_lock\.base_url/,
+  );
+});
