@@ -33,15 +33,18 @@ export interface Run {
 }
 
 /** Milliseconds that built-in findings stand while checks come and go: the cluster is not read anew for each of them. */
-const builtinFreshMs = 3000;
+const builtinFreshMs = 15_000;
+/** The same in the turn in which a run may end: its report tells how the cluster is then. */
+const builtinFreshAtEndMs = 3000;
 
 /** The built-in rows of runs in flight, as they were a moment ago. */
 export class BuiltinMemory {
   readonly #rows = new Map<string, { at: number; rows: Row[] }>();
 
-  async of(run: Run, read: () => Promise<Row[]>): Promise<Row[]> {
+  async of(run: Run, isEnding: boolean, read: () => Promise<Row[]>): Promise<Row[]> {
     const held = this.#rows.get(run.context.runID);
-    if (held !== undefined && run.now - held.at < builtinFreshMs && run.now >= held.at) return held.rows;
+    const freshMs = isEnding ? builtinFreshAtEndMs : builtinFreshMs;
+    if (held !== undefined && run.now - held.at < freshMs && run.now >= held.at) return held.rows;
     const rows = await read();
     this.#rows.clear();
     this.#rows.set(run.context.runID, { at: run.now, rows });
@@ -70,9 +73,11 @@ export async function advanceRun(run: Run): Promise<{ rows: Row[]; checkSet?: st
     const waits = isContentTrouble(error) && isEarly(run);
     return { rows: [...rows, waits ? { ...unread, result: 'Running' } : unread] };
   }
-  const rows = await run.builtin.of(run, () => builtinRows(run, release.found, payload));
+  const checks = await releaseRows(run, release.found, payload);
+  const isEnding = checks.every((row) => row.result !== 'Running');
+  const rows = await run.builtin.of(run, isEnding, () => builtinRows(run, release.found, payload));
   return {
-    rows: [...rows, ...(await releaseRows(run, release.found, payload))],
+    rows: [...rows, ...checks],
     checkSet: checkSetOf(payload, release.found.bundle.document),
   };
 }
@@ -118,8 +123,10 @@ async function releaseRows(run: Run, release: Release, payload: Payload): Promis
   const rows: Row[] = coverageRows(found);
   const slots: Slots = { free: parallelMax };
   const waiting: ReleaseCheck[] = [];
-  for (const check of found.checks) {
-    const stands = await standing(run, release, check, objects);
+  // Those that have ended meanwhile are read side by side: each of them holds a slot until then.
+  const standings = await Promise.all(found.checks.map((check) => standing(run, release, check, objects)));
+  for (const [index, check] of found.checks.entries()) {
+    const stands = standings[index];
     if (stands === undefined) waiting.push(check);
     else rows.push(...stands);
     if (stands?.some((row) => row.result === 'Running') === true) slots.free -= 1;
