@@ -138,6 +138,31 @@ async function settled(): Promise<void> {
 }
 
 test(
+  'P12 skopeo pulls by the name that the payload has, through the mirrors that are printed',
+  needs('skopeo'),
+  async () => {
+    const image = one.document.images.find((each) => each.name === 'web');
+    assert.ok(image !== undefined);
+    const conf = join(plane.dir, 'registries.conf');
+    await until('the mirrors of the image', async () => {
+      const { stdout } = await plane.sluice('release', 'mirrors');
+      await writeFile(conf, stdout);
+      return stdout.includes(`location = "${image.source}"`);
+    });
+    const policy = join(plane.dir, 'policy.json');
+    await writeFile(policy, JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }));
+    const access = ['--src-cert-dir', certs, '--src-authfile', authFile];
+    const into = `dir:${join(plane.dir, 'by-name')}`;
+    const pull = (reference: string) =>
+      run('skopeo', ['--policy', policy, '--registries-conf', conf, 'copy', ...access, reference, into]);
+    // Nobody resolves the name of the source: what comes, comes from a node.
+    const pulled = await pull(`docker://${image.source}@${image.digest}`);
+    assert.equal(pulled.code, 0, pulled.stderr);
+    assert.notEqual((await pull(`docker://${image.source}:latest`)).code, 0, 'a tag is not asked of mirrors');
+  },
+);
+
+test(
   'the password changes twice, and its Secret is deleted, without one failed pull',
   needs('skopeo'),
   async (t) => {

@@ -41,3 +41,11 @@ function versionOf(text: string): 'v0' | 'v1' {
   if (text === 'v0' || text === 'v1') return text;
   throw new SluiceError('Usage', `--olm ${text}: it is v0 (CatalogSource) or v1 (ClusterCatalog)`);
 }
+
+/** `sluice release mirrors`: the mirror sets of the cluster as a file of podman, skopeo and CRI-O. */
+export async function mirrors(client: KubeClient): Promise<void> {
+  const { registriesConf } = await import('../release/registries-conf.ts');
+  const { items } = await client.list(client.kinds.ImageDigestMirrorSet);
+  if (items.length === 0) note('the cluster has no mirror set yet: the controller makes it');
+  process.stdout.write(registriesConf(items));
+}

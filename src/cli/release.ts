@@ -16,7 +16,7 @@ export interface ReleaseOptions extends ConnectOptions {
   readonly defaultSourcesOff?: boolean;
 }
 
-/** `sluice release ls|add|rm|status|pause|resume|cancel|catalogs|preload|credentials rotate`. */
+/** `sluice release ls|add|rm|status|pause|resume|cancel|catalogs|mirrors|preload|credentials rotate`. */
 export function command(): Command {
   const root = new Command().description('Copy releases to the control-plane nodes, watch them, remove them');
   withConnection(root.command('ls').description('Every release that a node holds or sees on its media'))
@@ -62,6 +62,11 @@ export function command(): Command {
     .option('--default-sources-off', 'turn the catalogs of the internet off as well (OperatorHub)')
     .option(formatFlag, formatHelp)
     .action(run('catalogs'));
+  withConnection(
+    root
+      .command('mirrors')
+      .description('The mirrors of the cluster as registries.conf, for hosts of your own'),
+  ).action(run('mirrors'));
   root
     .command('preload')
     .description("Fill a node's store before its first boot, without a cluster")
@@ -100,12 +105,23 @@ Examples:
   sluice release rm 1.0.0 --dry-run
   sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
   sluice release catalogs 1.1.0 --olm v1 | kubectl apply -f -
+  sluice release mirrors > /etc/containers/registries.conf.d/50-sluice.conf
   sluice release credentials rotate`,
   );
   return root;
 }
 
-type Action = 'list' | 'add' | 'remove' | 'status' | 'pause' | 'resume' | 'cancel' | 'rotate' | 'catalogs';
+type Action =
+  | 'list'
+  | 'add'
+  | 'remove'
+  | 'status'
+  | 'pause'
+  | 'resume'
+  | 'cancel'
+  | 'rotate'
+  | 'catalogs'
+  | 'mirrors';
 
 /** Loads what the action needs only when it is called, and closes the client after it. */
 function run(action: Action) {
