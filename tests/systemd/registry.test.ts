@@ -130,7 +130,7 @@ test(
     });
 
     await t.test('killed, it comes back; after a reboot it is there again', async () => {
-      host.inside(['systemctl', 'kill', '-s', 'KILL', 'sluice-registry']);
+      host.inside(['systemctl', 'kill', '--kill-who=main', '-s', 'KILL', 'sluice-registry']);
       await until(
         () =>
           host.inside(['systemctl', 'show', '-p', 'NRestarts', '--value', 'sluice-registry']).trim() === '1',
