@@ -6,13 +6,14 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeRelease, testKey } from '../tests/bundles.ts';
 import { repository } from '../tests/tier.ts';
 import { startDockerRegistry } from './docker-registry.ts';
-import { median, say, timed } from './measure.ts';
+import { cpuSeconds, keep, median, say, timed } from './measure.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -24,16 +25,18 @@ const { values: options } = parseArgs({
 const count = Number(options.images);
 const runs = Number(options.runs);
 
-/** Runs a program to its end. Answers the highest resident memory that was seen, MiB. */
-async function run(program: string, args: readonly string[]): Promise<number> {
+/** Runs a program to its end. Answers the highest resident memory and the most seconds of CPU that were seen. */
+async function run(program: string, args: readonly string[]): Promise<{ peak: number; cpu: number }> {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
     errors += chunk.toString();
   });
   let peak = 0;
+  let cpu = 0;
   const watch = setInterval(() => {
     try {
+      cpu = Math.max(cpu, cpuSeconds(child.pid ?? 0));
       const status = readFileSync(`/proc/${child.pid}/status`, 'latin1');
       peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
     } catch {
@@ -43,7 +46,7 @@ async function run(program: string, args: readonly string[]): Promise<number> {
   const code = await new Promise((resolve) => child.on('close', resolve));
   clearInterval(watch);
   if (code !== 0) throw new Error(`${program} ${args.join(' ')}: ${errors}`);
-  return peak;
+  return { peak, cpu };
 }
 
 const dir = mkdtempSync(join(tmpdir(), 'sluice-import-'));
@@ -61,6 +64,7 @@ try {
   const media = release.path;
   const times: Record<string, number[]> = { sluice: [], cp: [], sha256: [], skopeo: [] };
   const peaks: number[] = [];
+  const cpu: { sluice: number[]; sha256: number[] } = { sluice: [], sha256: [] };
   const fresh = (name: string) => {
     const path = join(dir, name);
     rmSync(path, { recursive: true, force: true });
@@ -72,7 +76,9 @@ try {
     times.sluice?.push(
       await timed(async () => {
         const args = ['release', 'preload', media, '--root', store, '--key', join(dir, 'key.pub')];
-        peaks.push(await run(join(repository, 'sluice'), args));
+        const used = await run(join(repository, 'sluice'), args);
+        peaks.push(used.peak);
+        cpu.sluice.push(used.cpu);
       }),
     );
     const copy = fresh('copy');
@@ -83,7 +89,12 @@ try {
       }),
     );
     times.sha256?.push(
-      await timed(() => run('find', [media, '-name', 'data', '-type', 'f', '-exec', 'sha256sum', '{}', '+'])),
+      await timed(async () => {
+        const data = await readdir(media, { recursive: true, withFileTypes: true });
+        const files = data.filter((each) => each.isFile() && each.name === 'data');
+        const paths = files.map((each) => join(each.parentPath, each.name));
+        cpu.sha256.push((await run('sha256sum', paths)).cpu);
+      }),
     );
     const registry = await startDockerRegistry(fresh('registry'));
     const sources = [...release.sources];
@@ -113,12 +124,18 @@ try {
   for (const name of Object.keys(times)) say(`${name.padEnd(8)} ${seconds(of(name))}`);
   say(`sluice / max(cp+sync, sha256)  ${(of('sluice') / limit).toFixed(2)}   (goal: <= 1.25)`);
   say(`sluice / skopeo                ${(of('sluice') / of('skopeo')).toFixed(2)}   (goal: <= 0.45)`);
-  say(`peak memory, MiB               ${Math.max(...peaks).toFixed(0)}   (goal: <= 180)`);
-  mkdirSync(join(import.meta.dirname, 'results'), { recursive: true });
-  writeFileSync(
-    join(import.meta.dirname, 'results', 'import.json'),
-    `${JSON.stringify({ mib: Number(options.mib), images: count, runs, milliseconds: times, peakMiB: Math.max(...peaks) }, null, 2)}\n`,
+  say(
+    `CPU: sluice ${median(cpu.sluice).toFixed(1)} s, sha256sum ${median(cpu.sha256).toFixed(1)} s; on a busy machine times follow it`,
   );
+  say(`peak memory, MiB               ${Math.max(...peaks).toFixed(0)}   (goal: <= 180)`);
+  keep('import', {
+    mib: Number(options.mib),
+    images: count,
+    runs,
+    milliseconds: times,
+    cpuSeconds: cpu,
+    peakMiB: Math.max(...peaks),
+  });
 } finally {
   rmSync(dir, { recursive: true, force: true });
 }

@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { openStore } from '../src/store/store.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
 import { repository } from '../tests/tier.ts';
 import { freePort, listens, type RunningRegistry, startDockerRegistry } from './docker-registry.ts';
-import { median, rateOf, say, timed } from './measure.ts';
+import { keep, median, rateOf, say, timed } from './measure.ts';
 
 const { values: options } = parseArgs({
   options: { mib: { type: 'string', default: '64' }, runs: { type: 'string', default: '5' } },
@@ -132,11 +132,7 @@ try {
       `${what.padEnd(38)} ${a.toFixed(0).padStart(6)}  ${b.toFixed(0).padStart(15)}  ${(a / b).toFixed(2)}`,
     );
   }
-  mkdirSync(join(import.meta.dirname, 'results'), { recursive: true });
-  writeFileSync(
-    join(import.meta.dirname, 'results', 'serve.json'),
-    `${JSON.stringify({ mib, runs, results: Object.fromEntries(results) }, null, 2)}\n`,
-  );
+  keep('serve', { mib, runs, results: Object.fromEntries(results) });
 } finally {
   rmSync(dir, { recursive: true, force: true });
 }
