@@ -8,6 +8,8 @@ install_npm() {
   if [ -f "$mark" ]; then
     case "$(cat "$mark")" in
       "$want all" | "$want ${*:-all}") return 0 ;;
+      # Who had the whole set keeps it when the lock file changes.
+      *" all") set -- ;;
     esac
   fi
   if ! command -v npm >/dev/null 2>&1; then
