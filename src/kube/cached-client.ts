@@ -83,6 +83,8 @@ export function withCaches(
       for (const [name, { object }] of written) objects.set(name, object);
       return [...objects.values()] as unknown as readonly T[];
     },
+    cacheOf: <T extends KubeObject>(kind: KindRef<T>) =>
+      caches.get(resourceName(kind))?.informer as unknown as Informer<T> | undefined,
     create: (kind, object, call) =>
       writing(kind, object.metadata.name, () => client.create(kind, object, call)),
     update: (kind, object, call) =>

@@ -4,6 +4,7 @@ import { apiVersionOf, type KindRef, type KindTable, kindTable, type Platform } 
 import { SluiceError } from '../errors/error.ts';
 import { createDiscovery } from './discovery.ts';
 import { isNotFound } from './error.ts';
+import type { Informer } from './informer.ts';
 import {
   createToken,
   type EvictionOptions,
@@ -80,6 +81,8 @@ export interface KubeClient {
   list<T extends KubeObject>(kind: KindRef<T>, options?: ListOptions): Promise<KubeList<T>>;
   /** Every object, for a look that may be a moment old: from memory where this client keeps one (`withCaches`). */
   all<T extends KubeObject>(kind: KindRef<T>): Promise<readonly T[]>;
+  /** The cache that `all` of this kind is answered from, for whoever follows the kind itself; undefined without one. */
+  cacheOf<T extends KubeObject>(kind: KindRef<T>): Informer<T> | undefined;
   /** As `list`, a page at a time, for what may be too large to hold. */
   pages<T extends KubeObject>(kind: KindRef<T>, options?: ListOptions): AsyncGenerator<KubeList<T>>;
   create<T extends KubeObject>(kind: KindRef<T>, object: Draft<T>, options?: CallOptions): Promise<T>;
@@ -223,6 +226,7 @@ function clientOver(transport: Transport, options: KubeClientOptions): KubeClien
       return { items, resourceVersion };
     },
     all: async (kind) => (await client.list(kind)).items,
+    cacheOf: () => undefined,
     async *pages<T extends KubeObject>(kind: KindRef<T>, list: ListOptions = {}) {
       const { namespace, labelSelector, fieldSelector, pageSize, ...call } = list;
       let continued: string | undefined;

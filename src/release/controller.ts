@@ -64,7 +64,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   const caches = {
     releaseImages: createInformer(client, kinds.InternalReleaseImage, informer),
     machineConfigNodes: createInformer(client, kinds.MachineConfigNode, informer),
-    nodeUpdates: createInformer(client, kinds.NodeUpdate, informer),
+    nodeUpdates: client.cacheOf(kinds.NodeUpdate) ?? createInformer(client, kinds.NodeUpdate, informer),
     nodes: createInformer(client, kinds.Node, { ...informer, labelSelector: labels.controlPlane }),
     clusterVersions: createInformer(client, kinds.ClusterVersion, informer),
   };

@@ -87,7 +87,7 @@ function watches(client: KubeClient, platform: Platform): ControllerWatch[] {
     watchOf(kinds.ClusterOperator, { keysOf }),
     watchOf(kinds.UpdatePreflight, { namespace: clusterVersionNamespace, keysOf }),
     watchOf(kinds.InternalReleaseImage, { keysOf }),
-    watchOf(kinds.NodeUpdate, { keysOf }),
+    watchOf(client.cacheOf(kinds.NodeUpdate) ?? kinds.NodeUpdate, { keysOf }),
     watchOf(kinds.Node, { labelSelector: labels.controlPlane, keysOf }),
     watchOf(kinds.ConfigMap, {
       namespace: configNamespace,

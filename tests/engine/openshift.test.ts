@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
+import { parseManifests } from '../../src/install/manifests.ts';
 import { surveyCluster } from '../../src/install/survey.ts';
 import { uninstallObjects } from '../../src/install/uninstall.ts';
+import { applyObject } from '../../src/kube/apply.ts';
 import { ApiError } from '../../src/kube/error.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { runUpdateGate } from '../../src/preflight/update-gate.ts';
+import { shippedText } from '../../src/program/files.ts';
 import { needs } from '../tier.ts';
 import { type OpenShiftCluster, startOpenShift } from './openshift.ts';
 import { needsRealEngine } from './real.ts';
@@ -69,12 +72,24 @@ for (const featureSet of ['default', 'preview'] as const) {
     /** An API server hears of policies and parameters a moment later. */
     const untilGateActs = async () => {
       for (let tries = 0; tries < 100; tries += 1) {
-        const [open, closed] = await Promise.all([isRefused(passed), isRefused(other)]);
-        if (closed && !open) return;
+        const [open, closed, kept] = await Promise.all([isRefused(passed), isRefused(other), isKept()]);
+        if (closed && !open && kept) return;
         await systemClock.sleep(100);
       }
       assert.fail('the gate does not act');
     };
+    /** Whether the parameter is kept from being deleted, tried without doing it. */
+    const isKept = async () =>
+      await cluster.client
+        .raw({
+          method: 'DELETE',
+          path: `/api/v1/namespaces/${namespace}/configmaps/${updateGate}`,
+          query: { dryRun: 'All' },
+        })
+        .then(
+          () => false,
+          (error) => error instanceof ApiError && error.status === 403,
+        );
     const isRefused = async (letter: string) => {
       const { ClusterVersion: kind } = cluster.client.kinds;
       const body = { spec: { desiredUpdate: { image: image(letter) } } };
@@ -111,6 +126,26 @@ for (const featureSet of ['default', 'preview'] as const) {
       assert.ok(
         survey.remarks.every(({ ok }) => ok),
         JSON.stringify(survey.remarks),
+      );
+    });
+
+    test('the MachineConfig of the registry is taken, and is no agent that reboots', async () => {
+      const file = 'deploy/openshift/machine-config/registry.yaml';
+      const [config] = parseManifests(shippedText(file), file);
+      assert.ok(config !== undefined);
+      assert.equal((await applyObject(cluster.client, config)).outcome, 'created');
+      assert.equal((await applyObject(cluster.client, config)).outcome, 'unchanged');
+      const { spec } = config as unknown as {
+        spec: { config: { systemd: { units: { name: string; contents: string }[] } } };
+      };
+      const [unit, ...others] = spec.config.systemd.units;
+      assert.equal(others.length, 0);
+      assert.match(unit?.contents ?? '', /^ExecStart=\/usr\/local\/bin\/sluice registry serve/m);
+      assert.doesNotMatch(unit?.contents ?? '', /node run/);
+      const workloads = cluster.shipped.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet');
+      assert.deepEqual(
+        workloads.map(({ metadata }) => metadata.name),
+        ['sluice-controller'],
       );
     });
 
