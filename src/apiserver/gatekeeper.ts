@@ -40,11 +40,8 @@ function problems(
   if (old !== undefined) errors.push(...validateMetadataUpdate(json(object), json(old)));
   const before = old === undefined ? undefined : json(old);
   const schemaErrors = found ?? schemaOf(served)?.validate(json(object), before) ?? [];
-  errors.push(...schemaErrors);
-  // The rules of a kind read fields by their types, so they only see an object whose types are right.
-  if (served.custom === undefined && schemaErrors.length === 0) {
-    errors.push(...validateBuiltin(served.group, served.kind, json(object), before));
-  }
+  if (served.custom !== undefined) errors.push(...schemaErrors);
+  else errors.push(...validateBuiltin(served.group, served.kind, json(object), schemaErrors, before));
   if (served.custom?.scale !== undefined) errors.push(...scaleProblems(served.custom.scale, object));
   return errors;
 }

@@ -21,9 +21,6 @@ interface Difference<T = Answer> {
 }
 
 const notServed = ({ status }: Answer) => assert.equal(status, 404);
-const strategyType = (document: Loose): Loose =>
-  document.components.schemas['io.k8s.api.apps.v1.DeploymentStrategy'].properties.type;
-
 const accepted = ({ status, body }: Answer) => assert.equal(status, 201, JSON.stringify(body));
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const admission = '/apis/admissionregistration.k8s.io/v1';
@@ -89,14 +86,6 @@ const differences: readonly Difference[] = [
     ask: (env) => env.request('GET', '/openapi/v2'),
     real: ({ body }) => assert.ok('/api/v1/pods' in body.paths),
     embedded: ({ status, body }) => assert.deepEqual([status, body.swagger, body.paths], [200, '2.0', {}]),
-  },
-  {
-    name: 'the values of an enumeration in OpenAPI v3',
-    row: 'The values of enumerations of built-in kinds are not in OpenAPI, so `kubectl explain` does not list them; others are refused all the same.',
-    ask: (env) => env.request('GET', '/openapi/v3/apis/apps/v1'),
-    real: ({ body }) => assert.deepEqual(strategyType(body).enum, ['Recreate', 'RollingUpdate']),
-    embedded: ({ body }) =>
-      assert.deepEqual([strategyType(body).type, strategyType(body).enum], ['string', undefined]),
   },
   {
     name: 'an operation of a JSON patch that fails',

@@ -192,4 +192,29 @@ export const discoveryCases: readonly ContractCase[] = [
       assert.ok(answer.body.status.userInfo.groups.includes('system:authenticated'));
     },
   },
+  {
+    name: 'OpenAPI v3 has the values of enumerations, and others are refused',
+    async run(env) {
+      const { body } = await env.request('GET', '/openapi/v3/apis/apps/v1');
+      const { type } = body.components.schemas['io.k8s.api.apps.v1.DeploymentStrategy'].properties;
+      assert.deepEqual(type.enum, ['Recreate', 'RollingUpdate']);
+      assert.match(type.description, /Possible enum values/);
+      const path = `/apis/storage.k8s.io/v1/storageclasses`;
+      const answer = await env.request('POST', path, {
+        query: { dryRun: 'All' },
+        body: {
+          metadata: { name: env.unique('odd') },
+          provisioner: 'example.com/p',
+          volumeBindingMode: 'Sometime',
+        },
+      });
+      assert.equal(answer.status, 422, JSON.stringify(answer.body));
+      const [cause] = answer.body.details.causes;
+      assert.equal(cause.field, 'volumeBindingMode');
+      assert.match(
+        cause.message,
+        /^Unsupported value: "Sometime": supported values: "Immediate", "WaitForFirstConsumer"/,
+      );
+    },
+  },
 ];

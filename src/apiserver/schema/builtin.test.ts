@@ -23,7 +23,7 @@ function problemsOf(object: JsonObject, old?: JsonObject): string[] {
   assert.ok(schema !== undefined, `${object.apiVersion} ${kind} is known`);
   schema.prune(object);
   defaultBuiltin(group, kind, object);
-  const errors = [...schema.validate(object, old), ...validateBuiltin(group, kind, object, old)];
+  const errors = validateBuiltin(group, kind, object, schema.validate(object, old), old);
   return errors.map(errorText);
 }
 

@@ -73,15 +73,25 @@ export function defaultBuiltin(group: string, kind: string, object: JsonObject):
   builtinDefaults[id(group, kind)]?.(object);
 }
 
-/** Kubernetes' own validation of a built-in kind beyond its schema; with `oldObject` also what must not change. */
+/**
+ * What is wrong with an object of a built-in kind: what its schema says, and Kubernetes' own validation beyond it, with
+ * `oldObject` also of what must not change.
+ * @param found what the schema has said
+ */
 export function validateBuiltin(
   group: string,
   kind: string,
   object: JsonObject,
+  found: readonly FieldError[],
   oldObject?: JsonObject,
 ): FieldError[] {
+  // To Go's types an empty text is one that is not set.
+  const told = found.filter(({ type, value }) => type !== 'FieldValueNotSupported' || value !== '');
+  // The rules of a kind read fields by their types, so they only see an object whose types are right.
+  if (told.some(({ type }) => type !== 'FieldValueNotSupported')) return told;
   const rules = builtinRules[id(group, kind)];
-  return [...finalizerErrors(group, object), ...(rules?.(object, oldObject) ?? [])];
+  const own = [...finalizerErrors(group, object), ...(rules?.(object, oldObject) ?? [])];
+  return [...told.filter(({ field }) => own.every((error) => error.field !== field)), ...own];
 }
 
 const plainFinalizers = new Set(['foregroundDeletion', 'kubernetes', 'orphan']);

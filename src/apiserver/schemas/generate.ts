@@ -2,7 +2,10 @@
  * Cuts the schemas of the embedded API's built-in kinds from the public OpenAPI of Kubernetes:
  *
  *     go mod download -json k8s.io/kubernetes@v1.34.4        # prints "Dir"
- *     node src/apiserver/schemas/generate.ts <Dir>/api/openapi-spec/v3 v1.34.4
+ *     node src/apiserver/schemas/generate.ts <Dir>/api/openapi-spec/v3 v1.34.4 SERVED
+ *
+ * SERVED holds the same documents as a running API server of that version gives them (`kubectl get --raw
+ * /openapi/v3/apis/apps/v1`, …), under the same names: only those have the values of enumerations.
  *
  * Writes kubernetes.json beside this file: the definitions that the kinds below reach, with their descriptions.
  */
@@ -68,14 +71,19 @@ interface Document {
 
 const gvkKey = 'x-kubernetes-group-version-kind';
 
-function main(folder: string | undefined, version: string | undefined): void {
-  if (folder === undefined || version === undefined) throw new Error('usage: generate.ts FOLDER VERSION');
+function main(folder?: string, version?: string, served?: string): void {
+  if (folder === undefined || version === undefined || served === undefined) {
+    throw new Error('usage: generate.ts FOLDER VERSION SERVED');
+  }
   const known = new Map<string, Definition>();
   const named: Record<string, string> = {};
   for (const [groupVersion, wanted] of Object.entries(kinds)) {
     const file = `${groupVersion.replaceAll('/', '__')}_openapi.json`;
     const document = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Document;
-    for (const [name, definition] of Object.entries(document.components.schemas)) known.set(name, definition);
+    const running = JSON.parse(readFileSync(join(served, file), 'utf8')) as Document;
+    for (const [name, definition] of Object.entries(document.components.schemas)) {
+      known.set(name, withEnumerations(definition, running.components.schemas[name]));
+    }
     const apiVersion = groupVersion.replace(/^apis?\//, '');
     for (const kind of wanted) named[`${apiVersion}/${kind}`] = nameOf(document, apiVersion, kind);
   }
@@ -95,6 +103,21 @@ function main(folder: string | undefined, version: string | undefined): void {
   const source = JSON.stringify(`k8s.io/kubernetes ${version} api/openapi-spec/v3`);
   const text = `{"source":${source},\n"kinds":${JSON.stringify(named)},\n"definitions":{\n${lines.join(',\n')}\n}}\n`;
   writeFileSync(join(import.meta.dirname, 'kubernetes.json'), text);
+}
+
+/** The properties of a definition with the values, and what is said of them, of the same one as it is served. */
+function withEnumerations(definition: Definition, served: Definition | undefined): Definition {
+  const properties = Object.entries((definition.properties ?? {}) as Record<string, Definition>);
+  const others = (served?.properties ?? {}) as Record<string, Definition>;
+  const enumerated = properties.map(([name, property]) => {
+    const other = others[name];
+    if (other?.enum !== undefined) {
+      return [name, { ...property, description: other.description ?? '', enum: other.enum }];
+    }
+    const { items } = (other ?? {}) as { items?: Definition };
+    return items?.enum === undefined ? [name, property] : [name, { ...property, items }];
+  });
+  return properties.length === 0 ? definition : { ...definition, properties: Object.fromEntries(enumerated) };
 }
 
 function nameOf(document: Document, apiVersion: string, kind: string): string {
@@ -118,4 +141,4 @@ function referencesOf(value: Json): string[] {
   );
 }
 
-main(process.argv[2], process.argv[3]);
+main(process.argv[2], process.argv[3], process.argv[4]);
