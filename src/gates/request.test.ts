@@ -6,7 +6,7 @@ const b = `quay.example/release@sha256:${'b'.repeat(64)}`;
 const c = `mirror.example/release@sha256:${'c'.repeat(64)}`;
 const facts = { available: [{ version: '1.1.0', image: b }], history: [{ version: '1.0.0', image: c }] };
 
-// The table of image, version and architecture in the text of the API (facts §5.1).
+// The table of image, version and architecture in the text of the API.
 for (const [desired, wanted] of [
   [undefined, 'none'],
   [{}, 'none'],

@@ -2,7 +2,7 @@ import { SluiceError } from '../errors/error.ts';
 
 /**
  * Passes a stream on, and fails where no byte comes for `stallMs`: the limit is on silence, not on the whole
- *. Errors: Stalled, and whatever the stream or `signal` ends with.
+ * transfer. Errors: Stalled, and whatever the stream or `signal` ends with.
  *
  * @param what for the message: 'blob sha256:… of registry https://…'.
  */
