@@ -165,7 +165,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     await tab.assertAccessible('nodes that are held');
     await tab.picture('nodes');
     await go('Preflight');
-    await page.locator('[data-statement]').waitFor();
+    await statement('No report stands against an update').waitFor();
     await tab.assertAccessible('the preflights');
     await tab.picture('preflight');
     await go('Overview');

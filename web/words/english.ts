@@ -457,7 +457,7 @@ export const words = {
       reports === 0
         ? 'No release was looked at yet'
         : against === 0
-          ? `${reports === 1 ? 'The report lets' : `All ${reports} reports let`} an update through, or still run`
+          ? 'No report stands against an update'
           : reports === 1
             ? 'The report stands against an update'
             : `${against} of ${reports} reports ${against === 1 ? 'stands' : 'stand'} against an update`,

@@ -97,14 +97,14 @@ function OpenWindows({ updates }: { readonly updates: Facts['updates'] }) {
 
 function ReleaseSummary({ facts }: { readonly facts: Facts }) {
   const bundles = bundlesOf(facts.updates);
-  const all = controlPlaneOf(facts.nodes).length;
+  const all = controlPlaneOf(facts.nodes);
   if (bundles.length === 0) return <p>{said.releasesNone}</p>;
   return (
     <ul className="sluice-lines">
       {bundles.map(({ name, version, heldBy, bundleDigest }) => (
         <li key={bundleDigest}>
-          <StatusLabel tone={heldBy.length === all ? 'good' : 'working'}>
-            {heldBy.length}/{all}
+          <StatusLabel tone={all.every((node) => heldBy.includes(node)) ? 'good' : 'working'}>
+            {all.filter((node) => heldBy.includes(node)).length}/{all.length}
           </StatusLabel>{' '}
           <Link to={{ page: 'releases', name }}>{version}</Link>
         </li>

@@ -56,10 +56,7 @@ export function Matrix({ releases, nodes, updates }: Releases) {
                   </Td>
                 ))}
                 <Td dataLabel={said.columns.actions} isActionCell>
-                  <ReleaseActions
-                    release={release}
-                    only={releases.filter((each) => each.asked).length === 1}
-                  />
+                  <ReleaseActions release={release} />
                 </Td>
               </Tr>
             );

@@ -9,8 +9,8 @@ import type { Release } from './use-releases.ts';
 const said = words.releases;
 
 /** What can be done with a release: copy it, pause and resume its copies, remove it. */
-export function ReleaseActions({ release, only }: { readonly release: Release; readonly only: boolean }) {
-  const { name, asked, paused, state, bundle, inUse } = release;
+export function ReleaseActions({ release }: { readonly release: Release }) {
+  const { name, asked, paused, state, bundle, inUse, only } = release;
   const add = useAct('addRelease');
   const pause = useAct('pauseRelease');
   const [removing, setRemoving] = useState(false);

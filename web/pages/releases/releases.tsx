@@ -25,7 +25,7 @@ function ReleaseList() {
   const { releases, nodes, updates } = known;
   const [attaching, setAttaching] = useState(false);
   const [attached, setAttached] = useState<string>();
-  const everywhere = releases.filter(({ bundle }) => bundle?.heldBy.length === nodes.length).length;
+  const everywhere = releases.filter((each) => each.everywhere).length;
   return (
     <>
       <PageHead

@@ -13,6 +13,10 @@ export interface Release extends ReleaseRow {
   /** Whether it should be on every node. */
   readonly asked: boolean;
   readonly paused: boolean;
+  /** Whether every control-plane node holds it. */
+  readonly everywhere: boolean;
+  /** Whether no other one is asked for: the cluster cannot be without any. */
+  readonly only: boolean;
 }
 
 export interface Releases {
@@ -43,14 +47,20 @@ export function useReleases() {
     const asked = new Set(object?.spec.releases.map(({ name }) => name));
     const paused = pausedReleases(object);
     const rows = releaseRows({ object, bundles, inUse: used });
+    const nodes = controlPlaneOf(Node.items);
     return {
-      releases: rows.reverse().map((row) => ({
-        ...row,
-        bundle: bundles.find(({ name }) => name === row.name),
-        asked: asked.has(row.name),
-        paused: paused.has(row.name),
-      })),
-      nodes: controlPlaneOf(Node.items),
+      releases: rows.reverse().map((row) => {
+        const bundle = bundles.find(({ name }) => name === row.name);
+        return {
+          ...row,
+          bundle,
+          asked: asked.has(row.name),
+          paused: paused.has(row.name),
+          everywhere: nodes.length > 0 && nodes.every((node) => bundle?.heldBy.includes(node)),
+          only: asked.size === 1 && asked.has(row.name),
+        };
+      }),
+      nodes,
       updates: NodeUpdate.items,
       object,
     };
