@@ -1,5 +1,5 @@
 import type { ClusterFacts } from '../src/gates/cluster-facts.ts';
-import { known } from '../src/gates/facts.ts';
+import { known } from '../src/gates/known.ts';
 
 /** A cluster in which nothing stands out. */
 export const quietCluster: ClusterFacts = {

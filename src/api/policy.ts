@@ -1,4 +1,4 @@
-import type { KubeObject, LabelSelector } from './core.ts';
+import type { KubeObject, LabelSelector } from './object.ts';
 
 export interface Lease extends KubeObject {
   spec?: {

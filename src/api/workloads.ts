@@ -1,4 +1,5 @@
-import type { Condition, KubeObject, LabelSelector, ObjectMeta, PodSpec } from './core.ts';
+import type { Condition, KubeObject, LabelSelector, ObjectMeta } from './object.ts';
+import type { PodSpec } from './pod.ts';
 
 export interface PodTemplate {
   metadata?: Partial<ObjectMeta>;

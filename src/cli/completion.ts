@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
-import type { CommandEntry } from './commands.ts';
+import type { CommandEntry } from './command-entry.ts';
 import { type Continuation, type NameKind, nameKinds, scripts } from './completion-scripts.ts';
 import { connect } from './connect.ts';
 

@@ -1,7 +1,8 @@
 import { programBuild } from '../program/build.ts';
 import { shimCommand } from '../program/self.ts';
 import { asCalled } from './called.ts';
-import { type CommandEntry, commandTable } from './commands.ts';
+import type { CommandEntry } from './command-entry.ts';
+import { commandTable } from './commands.ts';
 
 const examples = `Examples:
   sluice bundle verify /media/usb --key sluice.pub      Is this disk whole, and by whom is it signed?

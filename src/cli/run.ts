@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { type ErrorCode, errorTable, messageOf, SluiceError, systemCode } from '../errors/error.ts';
 import { asCalled, programName } from './called.ts';
-import type { CommandEntry } from './commands.ts';
+import type { CommandEntry } from './command-entry.ts';
 import { spreadExamples } from './examples.ts';
 import { note } from './output.ts';
 

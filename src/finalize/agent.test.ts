@@ -13,8 +13,9 @@ import { createFinalizationAgent, type Desired } from './agent.ts';
 import type { LockAnswer, LockRequest } from './fleet-lock.ts';
 import { markerPathIn, writeMarker } from './marker.ts';
 import { createAgentMetrics } from './metrics.ts';
-import { type AgentReport, transitions } from './report.ts';
+import type { AgentReport } from './report.ts';
 import { bootSimulated, installSimulated, simulatedDriver } from './simulated.ts';
+import { transitions } from './states.ts';
 import type { Users } from './users.ts';
 
 /** A variable as configuration writes it. */

@@ -1,6 +1,7 @@
 import type { Metrics } from '../observe/metrics.ts';
 import type { FinalizeConfig } from './config.ts';
-import { type AgentReport, agentStates } from './report.ts';
+import type { AgentReport } from './report.ts';
+import { agentStates } from './states.ts';
 
 type AgentCounter =
   | 'deployAttempts'

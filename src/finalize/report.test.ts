@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { configKeys } from './config-keys.ts';
 import { gateNames } from './hold.ts';
 import { statusText } from './notify.ts';
-import { type AgentReport, agentStates, transitions } from './report.ts';
+import type { AgentReport } from './report.ts';
+import { agentStates, transitions } from './states.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/finalization.md'), 'utf8');
 

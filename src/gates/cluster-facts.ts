@@ -1,4 +1,4 @@
-import type { Known } from './facts.ts';
+import type { Known } from './known.ts';
 
 /**
  * What is wrong or may go wrong in a cluster whatever its release: read in one go, each fact for itself. A fact about

@@ -5,7 +5,7 @@ import type { NodeUpdate } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { conditionIs } from '../kube/conditions.ts';
 import type { ClusterFacts, WebhookFact } from './cluster-facts.ts';
-import { bothKnown, type Known, known, mapKnown, readFact } from './facts.ts';
+import { bothKnown, type Known, known, mapKnown, readFact } from './known.ts';
 import {
   backupFact,
   budgetFact,

@@ -4,17 +4,9 @@ import type { ClusterVersion, InternalReleaseImage, NodeUpdate, UpdatePreflight 
 import type { KubeClient } from '../kube/client.ts';
 import { conditionIs, findCondition } from '../kube/conditions.ts';
 import { parseDuration } from './duration.ts';
-import {
-  bothKnown,
-  type ContentFact,
-  type GateFacts,
-  mapKnown,
-  type NodeFact,
-  type OperatorFact,
-  type PreflightFact,
-  readFact,
-} from './facts.ts';
+import type { ContentFact, GateFacts, NodeFact, OperatorFact, PreflightFact } from './facts.ts';
 import { gatherCluster } from './gather-cluster.ts';
+import { bothKnown, mapKnown, readFact } from './known.ts';
 
 /** What the caller knows already, and this file does not read. */
 export type GivenFacts = Pick<GateFacts, 'purpose' | 'now' | 'target' | 'preflight'>;

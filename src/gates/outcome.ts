@@ -1,5 +1,5 @@
-import type { Known } from './facts.ts';
 import type { Finding, FindingResult, Severity } from './finding.ts';
+import type { Known } from './known.ts';
 
 /** The parts of a finding that a gate says; the rest is its own name. */
 export interface Found {

@@ -1,8 +1,9 @@
 import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
-import { type GateFacts, type Known, known, type PreflightFact, unknown } from '../gates/facts.ts';
+import type { GateFacts, PreflightFact } from '../gates/facts.ts';
 import { preflightFact } from '../gates/gather.ts';
+import { type Known, known, unknown } from '../gates/known.ts';
 import { staleness } from '../gates/preflight.ts';
 import { implicitLabel, implicitName, runAnnotations, runIDBytes, runIDOf } from '../gates/run-request.ts';
 import type { Release } from '../gates/target.ts';

@@ -1,9 +1,10 @@
 import type { ClusterVersion, ClusterVersionStatusDesired, UpdatePreflight } from '../api/resources.ts';
 import { isSluiceError, messageOf } from '../errors/error.ts';
-import { known, type UnverifiedTarget, type VerifiedTarget } from '../gates/facts.ts';
+import type { UnverifiedTarget, VerifiedTarget } from '../gates/facts.ts';
 import { type Finding, type Judgement, judge } from '../gates/finding.ts';
 import { evaluateGates } from '../gates/gates.ts';
 import { digestPart, gatherFacts, sourceOf } from '../gates/gather.ts';
+import { known } from '../gates/known.ts';
 import { readRequest, type UpdateRequest } from '../gates/request.ts';
 import {
   type BundleClaim,

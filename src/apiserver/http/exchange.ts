@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UserInfo } from '../policy/rbac.ts';
 import type { Engine, FieldValidation, WriteContext, WriteResult } from '../rest/engine.ts';
-import type { ListQuery } from '../rest/read.ts';
+import type { ListQuery } from '../rest/list-options.ts';
 import type { Served } from '../served.ts';
 import { badRequest, notFound, pathNotFound } from '../status.ts';
 import { metadataOf, tableOf } from '../table/table.ts';

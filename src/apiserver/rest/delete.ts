@@ -3,7 +3,8 @@ import { type KubeObject, list, record } from '../object.ts';
 import type { Served } from '../served.ts';
 import { badRequest, conflict, forbidden, notFound, type StatusBody, success } from '../status.ts';
 import { type Current, currentForWrite, type Engine, parseStored, type WriteContext } from './engine.ts';
-import { type ListQuery, listObjects } from './read.ts';
+import type { ListQuery } from './list-options.ts';
+import { listObjects } from './read.ts';
 import { admit, mayEnd, storeUpdate, textAt } from './write.ts';
 
 /** meta/v1 DeleteOptions. */

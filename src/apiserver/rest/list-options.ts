@@ -1,6 +1,16 @@
 import { errorBody, type FieldError, forbidden, notSupported } from '../schema/field-error.ts';
+
+export interface ListQuery {
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: string | undefined;
+  readonly sendInitialEvents?: boolean | undefined;
+}
+
 import { invalid } from '../status.ts';
-import type { ListQuery } from './read.ts';
 
 /** What of a request's options does not go together (apimachinery, ValidateListOptions). */
 

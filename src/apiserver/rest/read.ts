@@ -4,20 +4,10 @@ import { keyOf, prefixOf, type Served } from '../served.ts';
 import { badRequest, expired, notFound, StatusError } from '../status.ts';
 import { type KeyRange, type ListedRow, prefixRange } from '../store/revisions.ts';
 import { type Engine, parseStored, servedJson } from './engine.ts';
-import { checkListOptions } from './list-options.ts';
+import { checkListOptions, type ListQuery } from './list-options.ts';
 
 /** Rows that are read at once where a selector decides which of them count. */
 const scanRows = 1_000;
-
-export interface ListQuery {
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly continue?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-  readonly resourceVersionMatch?: string | undefined;
-  readonly sendInitialEvents?: boolean | undefined;
-}
 
 export interface ListPage {
   /** JSON texts of the objects. */

@@ -3,8 +3,9 @@ import { everything, parseSelector, type Selector } from '../selector.ts';
 import type { Served } from '../served.ts';
 import type { Change } from '../store/revisions.ts';
 import { type Engine, parseStored, servedJson } from './engine.ts';
+import type { ListQuery } from './list-options.ts';
 import { checkWatchOptions } from './list-options.ts';
-import { type ListQuery, listObjects, parseResourceVersion, rangeOf, tooLargeVersion } from './read.ts';
+import { listObjects, parseResourceVersion, rangeOf, tooLargeVersion } from './read.ts';
 
 export type WatchType = 'ADDED' | 'BOOKMARK' | 'DELETED' | 'ERROR' | 'MODIFIED';
 
