@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { SluiceError } from '../errors/error.ts';
+import { drained } from '../http/drained.ts';
 import type { Transport } from '../kube/transport.ts';
 
 /** A segment of a path of the API: names of groups, kinds and objects. */
@@ -68,17 +69,4 @@ export async function passRead(
     if (response.headersSent) return void response.destroy();
     throw error;
   }
-}
-
-/** Resolves when what was written has gone out, or the signal aborts. */
-export function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    response.on('drain', done);
-    signal.addEventListener('abort', done, { once: true });
-  });
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
+import { drained } from '../http/drained.ts';
 import { ApiError } from '../kube/error.ts';
 import type { Transport } from '../kube/transport.ts';
 import { lines, watchLineBytesMax } from '../kube/watch.ts';
-import { drained, readablePath } from './cluster-reads.ts';
+import { readablePath } from './cluster-reads.ts';
 
 /**
  * All watches of one tab over one connection: a browser opens at most six to an origin (HTTP/1.1), and a page watches

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHttpClient } from '../http/client.ts';
+import { drained } from '../http/drained.ts';
 import { readBody, serve } from '../http/server.ts';
 import { lockIdOf } from '../lock/identity.ts';
 import { createFleetLockClient, judge, lockUrl } from './fleet-lock.ts';
@@ -81,8 +82,7 @@ test('B34 a server that hangs, drips, floods or resets is an error in bounded ti
       }
       const chunk = Buffer.alloc(64 * 1024, 'x');
       for (let count = 0; count < 64 && !response.destroyed; count += 1) {
-        if (response.write(chunk)) continue;
-        await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+        if (!response.write(chunk)) await drained(response);
       }
       response.end();
     },

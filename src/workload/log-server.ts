@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+import { drained } from '../http/drained.ts';
 import { type RunningServer, serve } from '../http/server.ts';
 import { type LogOptions, readLog } from './logs.ts';
 
@@ -65,11 +66,7 @@ async function answer(
   response.flushHeaders();
   for await (const text of readLog(place.path, wanted, place.isRunning, gone.signal)) {
     if (gone.signal.aborted) return;
-    if (response.write(text)) continue;
-    await new Promise<void>((resolve) => {
-      response.once('drain', resolve);
-      response.once('close', resolve);
-    });
+    if (!response.write(text)) await drained(response);
   }
   response.end();
 }

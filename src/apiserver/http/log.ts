@@ -1,4 +1,5 @@
 import { createHttpClient, type HttpClient, hostPort } from '../../http/client.ts';
+import { drained } from '../../http/drained.ts';
 import { type KubeObject, list, record } from '../object.ts';
 import type { Engine } from '../rest/engine.ts';
 import { readObject } from '../rest/read.ts';
@@ -65,7 +66,7 @@ async function streamLog(engine: Engine, http: HttpClient, exchange: Exchange): 
   response.flushHeaders();
   try {
     for await (const chunk of answer.body) {
-      if (!response.write(chunk)) await new Promise((resolve) => response.once('drain', resolve));
+      if (!response.write(chunk)) await drained(response);
       if (gone.signal.aborted) return;
     }
     response.end();
