@@ -10,6 +10,21 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
+/** A line through points by least squares: its slope in y for each x, and how well it fits (Pearson, -1 to 1). */
+export function lineThrough(points: readonly { readonly x: number; readonly y: number }[]): {
+  readonly slope: number;
+  readonly correlation: number;
+} {
+  const mean = (of: (point: { x: number; y: number }) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const x = mean((point) => point.x);
+  const y = mean((point) => point.y);
+  const xx = mean((point) => (point.x - x) ** 2);
+  const yy = mean((point) => (point.y - y) ** 2);
+  const xy = mean((point) => (point.x - x) * (point.y - y));
+  return { slope: xy / xx, correlation: yy === 0 ? 0 : xy / Math.sqrt(xx * yy) };
+}
+
 /** Milliseconds that something takes. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
