@@ -20,7 +20,7 @@ import {
   printTable,
 } from './output.ts';
 import { createProgress } from './progress.ts';
-import type { ReleaseOptions } from './release.ts';
+import type { ReleaseOptions } from './release-options.ts';
 import {
   conditionOf,
   matchRelease,

@@ -1,19 +1,11 @@
 import { Command } from 'commander';
-import { type ConnectOptions, connect, durationOption, withConnection } from './connect.ts';
+import { connect, durationOption, withConnection } from './connect.ts';
 import { formatFlag, formatHelp } from './output.ts';
+import type { ReleaseOptions } from './release-options.ts';
 
 interface PreloadOptions {
   readonly root: string;
   readonly key?: readonly string[];
-}
-
-export interface ReleaseOptions extends ConnectOptions {
-  readonly output?: string;
-  readonly wait?: boolean;
-  readonly timeout?: string;
-  readonly dryRun?: boolean;
-  readonly olm?: string;
-  readonly defaultSourcesOff?: boolean;
 }
 
 /** `sluice release ls|add|rm|status|pause|resume|cancel|catalogs|mirrors|preload|credentials rotate`. */

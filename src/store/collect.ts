@@ -5,6 +5,7 @@ import { systemCode } from '../errors/error.ts';
 import { algorithmOf, type Digest, digestAlgorithms, hexOf, isAnyDigest } from '../oci/digest.ts';
 import { parseManifest } from '../oci/manifest.ts';
 import type { TreeContent } from './content.ts';
+import type { StoreItem } from './item.ts';
 import { fileFacts } from './mark.ts';
 import {
   blobData,
@@ -17,14 +18,6 @@ import {
 } from './path.ts';
 import { dropEntries } from './removal.ts';
 import { type Inventory, type RepositoryInventory, type Swept, sweep } from './sweep.ts';
-
-/** Something that is to be kept, or removed: what `closure` of a bundle yields has this shape. */
-export interface StoreItem {
-  readonly repository: string;
-  readonly kind: 'manifest' | 'blob';
-  readonly digest: Digest;
-  readonly tags: readonly string[];
-}
 
 export interface CollectionOptions {
   /** With all that their manifests name, and all that refers to them. */

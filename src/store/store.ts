@@ -24,7 +24,8 @@ import { directoryTree } from './tree.ts';
 import { type BlobWriter, createBlobWriter } from './writer.ts';
 
 export type { Binding } from './binding.ts';
-export type { CollectionOptions, CollectionPlan, StoreItem } from './collect.ts';
+export type { CollectionOptions, CollectionPlan } from './collect.ts';
+export type { StoreItem } from './item.ts';
 export type { BlobWriter } from './writer.ts';
 
 export interface StoreSpace {

@@ -1,6 +1,6 @@
 import { type Digest, referrersTag } from '../oci/digest.ts';
 import { isManifestType, type Manifest } from '../oci/manifest.ts';
-import type { StoreItem } from './collect.ts';
+import type { StoreItem } from './item.ts';
 
 export interface RepositoryInventory {
   /** What each tag names; undefined where its link is damaged. */
