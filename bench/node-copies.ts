@@ -60,9 +60,15 @@ export async function copyToNodes(
     await managers[0]?.attach(release.path);
     await plane.setCurrent(current);
     plane.startController();
+    // Seen and read: what is said because the cluster has just begun is no part of the copy.
     await until('the release on the medium', async () => {
       const { status } = (await plane.object()) ?? {};
-      return status?.releases.some(({ name }) => name === release.name);
+      const entry = status?.releases.find(({ name }) => name === release.name);
+      return entry?.conditions?.some(({ message }) => message.endsWith('is possible'));
+    });
+    await until('credentials that every node accepts', async () => {
+      const all = await client.list(client.kinds.NodeUpdate);
+      return all.items.every((each) => each.status?.registryCredentials !== undefined);
     });
 
     const writes: Record<string, number> = {};

@@ -175,7 +175,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     logger,
     signal,
   });
-  const publisher = createPublisher(client, nodeName, registryPort);
+  const publisher = createPublisher(client, nodeName, registryPort, clock);
   const registry = createRegistrySide({
     client,
     http,
@@ -345,7 +345,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   /** One write at a time; a failed one is logged and made good by the next. */
   function publish(): Promise<void> {
     publishing = publishing
-      .then(() => publisher.publish(state(), clock.now()))
+      .then(() => publisher.publish(state()))
       .catch((error: unknown) => {
         if (!signal.aborted) logger.warn({ error: messageOf(error) }, 'status cannot be written yet');
       });

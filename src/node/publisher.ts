@@ -1,8 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Condition, KubeObject } from '../api/core.ts';
 import type { KindRef } from '../api/kinds.ts';
 import type { MachineConfigNode } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isConflict } from '../kube/error.ts';
+import type { Clock } from '../observe/clock.ts';
+import { createWritePace, progressMs } from '../release/write-pace.ts';
+import { asSeen, withoutMessages, withoutProgress } from './progress-words.ts';
 import {
   type ContentNodeStatus,
   type ContentState,
@@ -10,25 +14,28 @@ import {
   nodeUpdateStatus,
   withCondition,
 } from './status.ts';
-import { createWritePace, withoutMessages, withoutProgress } from './write-pace.ts';
 
-/** Where only progress has moved it is said this often: an API that 3 nodes write to must not feel a copy. */
-const progressMs = 6_000;
-/** And where only the words about it have changed in MachineConfigNode, this often. */
+/** Progress stands in NodeUpdate; where only the words about it change in MachineConfigNode, they follow this often. */
 const messagesMs = 60_000;
 
 export interface Publisher {
   /** Writes what has changed since the last call. Errors: those of the client; a later call writes it all. */
-  publish(state: ContentState, now: number): Promise<void>;
+  publish(state: ContentState): Promise<void>;
 }
 
 /**
  * Writes one node's words into NodeUpdate and MachineConfigNode. Only its own fields are sent, so that what
- * others write into the same objects stands; the same words are not sent twice to the same object.
+ * others write into the same objects stands; the same words are not sent twice to the same object. What has changed is
+ * sent at once, but progress alone is paced.
  */
-export function createPublisher(client: KubeClient, nodeName: string, registryPort: number): Publisher {
+export function createPublisher(
+  client: KubeClient,
+  nodeName: string,
+  registryPort: number,
+  clock: Clock,
+): Publisher {
   const { kinds } = client;
-  let sent: { readonly text: string; readonly uid: string | undefined } | undefined;
+  let sent: { readonly seen: string; readonly news: string; readonly uid: string | undefined } | undefined;
   let standing: MachineConfigNode | undefined;
 
   /** Whether it is the object that was written to, and not one that came after somebody deleted that. */
@@ -36,23 +43,24 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
     return (await client.get(kind, nodeName)).metadata.uid === uid;
   }
 
-  const updatePace = createWritePace(progressMs);
-  const nodePace = createWritePace(messagesMs);
+  const updatePace = createWritePace(progressMs, clock);
+  const nodePace = createWritePace(messagesMs, clock);
 
-  async function publishNodeUpdate(status: ContentNodeStatus, now: number): Promise<void> {
-    const text = JSON.stringify(status);
-    if (text === sent?.text && (await isStill(kinds.NodeUpdate, sent.uid))) return;
-    if (text !== sent?.text && !updatePace.isDue(JSON.stringify(withoutProgress(status)), now)) return;
+  async function publishNodeUpdate(status: ContentNodeStatus): Promise<void> {
+    const seen = JSON.stringify(asSeen(status));
+    const news = JSON.stringify(withoutProgress(status));
+    if (seen === sent?.seen && (await isStill(kinds.NodeUpdate, sent.uid))) return;
+    if (seen !== sent?.seen && !updatePace.isDue(news !== sent?.news)) return;
     const { metadata } = await client.patch(
       kinds.NodeUpdate,
       nodeName,
       { status },
       { subresource: 'status' },
     );
-    sent = { text, uid: metadata.uid };
+    sent = { seen, news, uid: metadata.uid };
   }
 
-  async function publishMachineConfigNode(state: ContentState, now: number): Promise<void> {
+  async function publishMachineConfigNode(state: ContentState): Promise<void> {
     standing ??= await client.get(kinds.MachineConfigNode, nodeName);
     const before = standing.status;
     const content = machineConfigNodeContent(
@@ -62,21 +70,22 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
         releases: before?.internalReleaseImage?.releases ?? [],
       },
       registryPort,
-      now,
+      clock.now(),
     );
     const conditions: Condition[] = withCondition(before?.conditions, content.degraded);
     // The schema allows no empty list: without any release the whole part goes (null in RFC 7396).
     const releases = content.releases.length === 0 ? null : { releases: content.releases };
     const after = { conditions, internalReleaseImage: releases };
-    const same =
-      JSON.stringify(after) ===
-      JSON.stringify({
-        conditions: before?.conditions ?? [],
-        internalReleaseImage: before?.internalReleaseImage ?? null,
-      });
+    const stands = {
+      conditions: before?.conditions ?? [],
+      internalReleaseImage: before?.internalReleaseImage ?? null,
+    };
+    // Whoever stores them may order keys in his own way.
+    const same = isDeepStrictEqual(after, stands);
     const { resourceVersion, uid } = standing.metadata;
     if (same && (await isStill(kinds.MachineConfigNode, uid))) return;
-    if (!same && !nodePace.isDue(JSON.stringify(withoutMessages(after)), now)) return;
+    const news = !isDeepStrictEqual(withoutMessages(after), withoutMessages(stands));
+    if (!same && !nodePace.isDue(news)) return;
     try {
       standing = await client.patch(
         kinds.MachineConfigNode,
@@ -88,15 +97,15 @@ export function createPublisher(client: KubeClient, nodeName: string, registryPo
       nodePace.forget();
       standing = undefined; // Read it again: somebody else has written, or it is another object now.
       if (!isConflict(error)) throw error;
-      await publishMachineConfigNode(state, now);
+      await publishMachineConfigNode(state);
     }
   }
 
   return {
-    async publish(state, now) {
+    async publish(state) {
       try {
-        await publishNodeUpdate(nodeUpdateStatus(state), now);
-        await publishMachineConfigNode(state, now);
+        await publishNodeUpdate(nodeUpdateStatus(state));
+        await publishMachineConfigNode(state);
       } catch (error) {
         sent = undefined;
         standing = undefined;

@@ -223,7 +223,8 @@ function releaseConditions(view: ReleaseView, state: ContentState): DraftConditi
     ...(moving
       ? {
           status: 'True',
-          reason: copy.reason ?? copy.state,
+          // One word for both parts of a copy, as in InternalReleaseImage: the part stands in NodeUpdate.
+          reason: copy.reason ?? (copy.state === 'Paused' ? 'Paused' : 'Copying'),
           message: copyMessage([copyReport(copy)], { held: 0, nodes: 1 }),
         }
       : { status: 'False', reason: view.record === undefined ? 'NotInstalling' : 'Installed', message: '' }),

@@ -20,17 +20,11 @@ import { newsOf } from './events.ts';
 import { inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
 import { bundlesOf, type KnownBundle } from './known.ts';
 import { mirrorEntries } from './mirrors.ts';
-import {
-  addFinalizer,
-  createReleaseImage,
-  endDeletion,
-  writeInUse,
-  writeMirrors,
-  writeStatus,
-} from './objects.ts';
+import { addFinalizer, createReleaseImage, endDeletion, writeInUse, writeMirrors } from './objects.ts';
 import type { AggregationInput, NodeReport } from './report.ts';
 import { addressOf, nodeReport } from './reports.ts';
 import { createReleaseSignatures, type SignatureWord } from './signatures.ts';
+import { createStatusWriter } from './status-writer.ts';
 
 export interface ReleaseControllerContext {
   readonly client: KubeClient;
@@ -71,6 +65,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   const events = createEventRecorder(client, { component: 'sluice-release', logger, clock });
   const documents = createDocuments({ content, keys, clock, logger });
   const signatures = createReleaseSignatures({ client, content, clock, logger });
+  const statusWriter = createStatusWriter(client, clock);
   let signed: ReadonlyMap<string, SignatureWord> = new Map();
   const { internalReleaseImage, clusterVersion, apiInt, registryPort } = names(client.platform);
   const everything = { keysOf: () => [internalReleaseImage] };
@@ -124,14 +119,16 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       syncError,
       now: clock.now(),
     });
-    if (await writeStatus(client, object, status)) {
+    const step = await statusWriter.write(object, status);
+    if (step === 'Written') {
       const kind = kinds.InternalReleaseImage;
       for (const news of newsOf(previousOf(object), status)) events.record({ kind, object, ...news });
     }
     if (deleting && isOurs(object) && isEmptied(reports, used?.names)) {
       await endDeletion(client, object, mounted);
     }
-    return again;
+    if (step !== 'Later') return again;
+    return { requeueAfterMs: Math.min(again.requeueAfterMs, statusWriter.remainingMs()) };
   }
 
   /** What the cluster-version operator would refuse is news, before anybody asks for the update. */

@@ -6,7 +6,6 @@ import { isAlreadyExists } from '../kube/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { type InUse, inUseData } from './in-use.ts';
 import { addMirrors, type MirrorEntry } from './mirrors.ts';
-import type { ReleaseImageStatus } from './report.ts';
 
 /** On the in-use ConfigMap: bundles that were on media when somebody deleted the InternalReleaseImage. */
 const deletedAnnotation = 'sluice.dev/release-image-deleted';
@@ -126,36 +125,4 @@ async function patchFinalizers(
   const { name, resourceVersion } = object.metadata;
   const metadata = { resourceVersion, finalizers: wanted };
   await client.patch(client.kinds.InternalReleaseImage, name, { metadata });
-}
-
-/** Writes the status where it differs from what stands. Errors: a Conflict where somebody wrote meanwhile. */
-export async function writeStatus(
-  client: KubeClient,
-  object: InternalReleaseImage,
-  status: ReleaseImageStatus,
-): Promise<boolean> {
-  // The schema allows no empty list of releases; spec holds at least one name, so this is only caution.
-  if (status.releases.length === 0) return false;
-  const standing = object.status;
-  const same = JSON.stringify(plainStatus(standing)) === JSON.stringify(plainStatus(status));
-  if (same) return false;
-  await client.updateStatus(client.kinds.InternalReleaseImage, {
-    ...object,
-    status: { conditions: [...status.conditions], releases: status.releases.map((each) => ({ ...each })) },
-  });
-  return true;
-}
-
-/** The same keys in the same order, whoever wrote them. */
-function plainStatus(status: InternalReleaseImage['status'] | ReleaseImageStatus): unknown {
-  const conditions = (list: readonly object[] | undefined) =>
-    (list ?? []).map((each) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)));
-  return {
-    conditions: conditions(status?.conditions),
-    releases: (status?.releases ?? []).map((each) => [
-      each.name,
-      each.image ?? null,
-      conditions(each.conditions),
-    ]),
-  };
 }
