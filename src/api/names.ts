@@ -109,6 +109,12 @@ export const annotations = {
   cordonedBy: 'sluice.dev/cordoned-by',
   /** On a MachineConfigPool: who paused it, so that nobody else's pause is lifted. */
   pausedBy: 'sluice.dev/paused-by',
+  /** On a MachineConfigPool: when its nodes may be updated, as src/rollout/pool-windows.ts reads it. */
+  windows: 'sluice.dev/windows',
+  /** On a MachineConfigPool: the IANA name of the zone of its windows; absent: UTC. */
+  windowTimeZone: 'sluice.dev/window-time-zone',
+  /** On a MachineConfigPool: until when a person has opened a window, RFC 3339. */
+  windowUntil: 'sluice.dev/window-until',
 } as const;
 
 /** Finalizers that Sluice sets. */

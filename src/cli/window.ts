@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -16,6 +16,7 @@ import {
 
 interface WindowOptions extends ConnectOptions {
   readonly nodes?: string;
+  readonly pool?: string;
   readonly marker?: string;
   readonly host?: boolean;
   readonly until?: string;
@@ -39,8 +40,11 @@ export function command(): Command {
     .requiredOption('--until <time>', 'how long (90m, 2h, 1d), or a time as 2026-12-01T04:00:00Z')
     .option('--once', 'the first reboot closes it')
     .option('--release <version>', 'only into this release')
+    .addOption(poolOption())
     .action((options: WindowOptions) => openWindow(options));
-  const close = where(root.command('close').description('Take the permission back')).action(closeWindow);
+  const close = where(root.command('close').description('Take the permission back'))
+    .addOption(poolOption())
+    .action(closeWindow);
   const status = where(root.command('status').description('Show where a window is open'))
     .option(formatFlag, formatHelp)
     .action(showWindows);
@@ -58,9 +62,27 @@ Examples:
   sluice window open --until 4h --nodes master-0,master-1 --release 1.1.0
   sluice window status --nodes all
   sluice window close --nodes all
-  sluice window close --host`,
+  sluice window close --host
+  sluice window open --until 2h --pool worker       OpenShift: a MachineConfigPool with windows (docs/openshift.md)`,
   );
   return root;
+}
+
+function poolOption(): Option {
+  const about = 'on OpenShift: a MachineConfigPool that has windows, instead of single nodes';
+  return new Option('--pool <name>', about).conflicts(['nodes', 'host', 'marker', 'once', 'release']);
+}
+
+async function setWindowOfPool(options: WindowOptions, name: string, until: number | null): Promise<void> {
+  const { setPoolWindow } = await import('../rollout/pool-controller.ts');
+  const client = await connect(options);
+  try {
+    await setPoolWindow(client, name, until);
+  } finally {
+    await client.close();
+  }
+  if (until !== null) note(`window open on pool ${name} until ${new Date(until).toISOString()}`);
+  else note(`pool ${name} is open in its weekly windows alone`);
 }
 
 function where(command: Command): Command {
@@ -124,6 +146,7 @@ function isOfCluster(options: WindowOptions): boolean {
 
 async function openWindow(options: WindowOptions): Promise<void> {
   const end = endOf(options.until ?? '', Date.now());
+  if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, end);
   const once = options.once === true;
   const release = options.release === undefined ? {} : { release: options.release };
   const said = `until ${new Date(end).toISOString()}${once ? ', for one reboot' : ''}`;
@@ -143,6 +166,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
 }
 
 async function closeWindow(options: WindowOptions): Promise<void> {
+  if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, null);
   if (!isOfCluster(options)) {
     const { removeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);

@@ -19,6 +19,7 @@ import { keepCertificates } from '../release/certificates.ts';
 import { clusterContent, type RegistryIdentity } from '../release/content.ts';
 import { runReleaseController } from '../release/controller.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
+import { runPoolWindows } from '../rollout/pool-controller.ts';
 import { runUpdateController } from '../update/controller.ts';
 import { observeCluster, observeLease, observeReconciles } from './metrics.ts';
 
@@ -141,7 +142,7 @@ async function lead(
     ...(options.lock === undefined ? [] : [keepDefaultGroup(part('lock'))]),
   ];
   /** The cluster-version operator applies releases there, the machine-config operator reboots nodes. */
-  const besideOpenShift = () => [runUpdateGate(part('update-gate'))];
+  const besideOpenShift = () => [runUpdateGate(part('update-gate')), runPoolWindows(part('pool-windows'))];
   try {
     await Promise.all([
       runReleaseController({
