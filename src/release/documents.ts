@@ -15,7 +15,10 @@ export interface Documents {
 /** How long one that could not be read is left alone. */
 const retryMs = 1_500;
 
-/** Signed documents by identity: a digest never changes its meaning, so each is read and verified once. */
+/**
+ * Signed documents by identity: a digest never changes its meaning, so each is read and verified once. Those that are
+ * not asked for any more are forgotten: a cluster sees many releases come and go while one process runs.
+ */
 export function createDocuments(options: {
   readonly content: ContentSource;
   readonly keys: () => Promise<readonly TrustedKey[]>;
@@ -27,6 +30,10 @@ export function createDocuments(options: {
   const retryAt = new Map<Digest, number>();
   return {
     async read(digests) {
+      const wanted = new Set(digests);
+      for (const memory of [known, retryAt]) {
+        for (const digest of memory.keys()) if (!wanted.has(digest)) memory.delete(digest);
+      }
       const missing = digests.filter(
         (digest) => !known.has(digest) && (retryAt.get(digest) ?? 0) <= clock.now(),
       );

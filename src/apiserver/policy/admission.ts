@@ -38,6 +38,9 @@ const codes: Readonly<Record<string, number>> = {
   Invalid: 422,
 };
 
+/** Compiled policies that are kept. */
+const compiledMax = 1_000;
+
 /**
  * Judges writes by ValidatingAdmissionPolicy and its bindings (admissionregistration.k8s.io/v1), as the real server's
  * dispatcher: the first refusal is told, in its words.
@@ -54,6 +57,7 @@ export function createAdmission(source: AdmissionSource): Admission {
     const version = `${stringAt(policy, 'metadata', 'uid')}/${generation}`;
     const cached = byVersion.get(name);
     const expressions = cached?.version === version ? cached.expressions : compilePolicy(policy);
+    if (byVersion.size >= compiledMax) byVersion.clear(); // Names of policies that are gone stand there too.
     byVersion.set(name, { version, expressions });
     compiled.set(policy, expressions);
     return expressions;
