@@ -358,7 +358,11 @@ export async function openStore(root: string): Promise<Store> {
       lock.alone(() =>
         applyPlan(root, scratch, plan, {
           isUsedSince: (digest) => (used.get(digest) ?? 0) > plan.event || flight.has(digest),
-          removed: (digest) => marks.remove(digest),
+          removed: (digest) => {
+            marks.remove(digest);
+            // What is gone needs no protection: else a store would remember every blob that it ever had.
+            if ((used.get(digest) ?? 0) <= plan.event) used.delete(digest);
+          },
         }),
       ),
 
