@@ -205,7 +205,7 @@ export function planNodes(dir: string, count: number): NodePlan[] {
 }
 
 /** A kubeconfig by a token of a ServiceAccount; with `node`, one that the API server gives to that node. */
-async function writeTokenConfig(
+export async function writeTokenConfig(
   real: RealCluster,
   client: KubeClient,
   name: string,

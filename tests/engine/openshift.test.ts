@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { names } from '../../src/api/names.ts';
+import type { AnyObject } from '../../src/api/core.ts';
+import { annotations, names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
 import { parseManifests } from '../../src/install/manifests.ts';
 import { surveyCluster } from '../../src/install/survey.ts';
 import { uninstallObjects } from '../../src/install/uninstall.ts';
 import { applyObject } from '../../src/kube/apply.ts';
 import { ApiError } from '../../src/kube/error.ts';
+import { waitFor } from '../../src/kube/wait.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { runUpdateGate } from '../../src/preflight/update-gate.ts';
 import { shippedText } from '../../src/program/files.ts';
-import { needs } from '../tier.ts';
+import { needs, repository } from '../tier.ts';
+import { writeTokenConfig } from './kubernetes.ts';
 import { type OpenShiftCluster, startOpenShift } from './openshift.ts';
 import { needsRealEngine } from './real.ts';
 
@@ -236,6 +242,39 @@ for (const featureSet of ['default', 'preview'] as const) {
       await ask(null);
     });
 
+    test('the shipped controller, by its own rights, pauses a pool outside its windows', async (t) => {
+      const { client, real } = cluster;
+      const kind = await client.resolveKind('machineconfiguration.openshift.io/v1', 'MachineConfigPool');
+      assert.ok(kind !== undefined);
+      const ca = join(real.dir, 'registry-ca.crt');
+      writeFileSync(ca, real.authority.certPem);
+      const kubeconfig = await writeTokenConfig(real, client, 'controller', 'sluice-controller');
+      await client.create(kind, {
+        metadata: { name: 'worker', annotations: { [annotations.windows]: 'none' } },
+        spec: { paused: false },
+      } as never);
+      const words = ['controller', '--identity', 'one', '--ca', ca, '--kubeconfig', kubeconfig];
+      const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
+      t.after(() => child.kill('SIGKILL'));
+      let said = '';
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on('data', (chunk: Buffer) => {
+          said += chunk.toString('utf8');
+        });
+      }
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      const isPaused = (pool: unknown) =>
+        (pool as { spec?: { paused?: boolean } } | undefined)?.spec?.paused === true;
+      const pool = await waitFor(client, kind, 'worker', isPaused, {
+        timeoutMs: 60_000,
+        describe: () => said.slice(-2000),
+      });
+      assert.equal(pool?.metadata.annotations?.[annotations.pausedBy], 'sluice');
+      child.kill('SIGTERM');
+      assert.equal(await gone, 0, said.slice(-2000));
+      assert.doesNotMatch(said, /forbidden/i);
+    });
+
     test('a parameter that is missing wedges nobody; then everything of Sluice goes', async () => {
       const { client } = cluster;
       const { kinds } = client;
@@ -257,6 +296,9 @@ for (const featureSet of ['default', 'preview'] as const) {
       );
       assert.ok(await client.tryGet(kinds.Namespace, namespace), "the platform's namespaces stay");
       assert.ok(await client.tryGet(kinds.ClusterVersion, clusterVersion), 'and its ClusterVersion');
+      const pools = await client.resolveKind('machineconfiguration.openshift.io/v1', 'MachineConfigPool');
+      const pool = pools && (await client.get(pools, 'worker'));
+      assert.deepEqual((pool as AnyObject | undefined)?.spec, { paused: false }, 'no pause of ours is left');
       await ask({ image: image(other), version: '4.17.2' });
       await ask(null);
     });
