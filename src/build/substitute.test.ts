@@ -23,6 +23,38 @@ test('a pull spec is replaced where it stands alone, with no tag, a tag or a dig
   }
 });
 
+test('a pull spec is replaced in every form that YAML has for it', () => {
+  for (const suffix of ['', ':latest', `@sha256:${'b'.repeat(64)}`]) {
+    for (const form of [
+      'image: #\n',
+      'image: # # a comment\n',
+      'image: "#"\n',
+      "image: '#' # a comment\n",
+      'spec: {containers: [{name: x, image: #}]}\n',
+      'spec: {containers: [{name: x, image: #, tty: true}]}\n',
+      'spec: {containers: [{image: #,tty: true}]}\n',
+      'spec: {containers: [{name: x, image: # }]}\n',
+      'spec: {containers: [{name: x, image: "#"}]}\n',
+      "spec: {containers: [{name: x, image: '#'}, {image: #}]}\n",
+      'spec: {containers: [{name: x, image: #}]} # a comment\n',
+      'spec:\n  containers: [{name: "a, b}", image: #\n  }]\n',
+      'args: [#, --image=#, "--image=#", #]\n',
+      'args: [--image=#]\n',
+      'env: [{name: IMAGE, value: #}, {name: OTHER, value: "#"}]\n',
+      'env:\n- {name: IMAGE, value: #}\n- name: OTHER\n  value: #\n',
+      '---\na: "}"\n---\n{image: #}\n',
+      '{"image":"#"}',
+      '\ufeffa: {image: #}\r\nb: |\n  {x}\nc: {image: #}\r\n',
+    ]) {
+      assert.equal(
+        substituteImages(form.replaceAll(/#(?! )|#(?= [#}])/g, spec + suffix), one),
+        form.replaceAll(/#(?! )|#(?= [#}])/g, pull),
+        form,
+      );
+    }
+  }
+});
+
 test('what only resembles a pull spec is left alone', () => {
   for (const text of [
     `image: ${spec}-extra`,
@@ -31,6 +63,10 @@ test('what only resembles a pull spec is left alone', () => {
     `image: my-${spec}`,
     `image: x${spec}`,
     `image: ${spec},other`,
+    `image: ${spec}}`,
+    `args: ["--images=${spec},other", '${spec}]']`,
+    `text: |\n  {image: ${spec}}\n`,
+    `a: 1 # {image: ${spec}}\n`,
     `image: ${spec}@md5:`,
     'image: quay.io/openshift/origin-we',
     'image: quay-io/openshift/origin-web',

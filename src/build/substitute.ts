@@ -1,7 +1,9 @@
 import { SluiceError } from '../errors/error.ts';
+import { flowEnds } from '../payload/yaml.ts';
 
 // What `oc adm release new` does to the manifests of operators, by the same rules, so that operators written for
-// it need no change: pull specs of the source become pull specs by digest, and `0.0.1-snapshot` the version.
+// it need no change: pull specs of the source become pull specs by digest, and `0.0.1-snapshot` the version. One rule
+// more: a pull spec in flow style ends where YAML ends it, which `oc` leaves unpinned.
 
 /** In manifests: replaced by the version of the release, or with `-<component>` by that component's. */
 const snapshot = /(?<![\w.])0\.0\.1-snapshot(?:-([a-z0-9-]*))?(?!\w)/g;
@@ -18,8 +20,8 @@ export function isPlaceholder(spec: string): boolean {
 
 /**
  * Replaces the pull specs of an operator's `image-references`. One is found where it stands alone, with no tag, a
- * tag or a digest: after anything but a letter, a digit or what continues a name, and before white space, a quote or
- * the end. Where two specs would fit, the longer counts.
+ * tag or a digest: after anything but a letter, a digit or what continues a name, and before white space, a quote, the
+ * end, or what ends a plain scalar in flow style. Where two specs would fit, the longer counts.
  *
  * @param images source pull spec → pull spec by digest
  */
@@ -28,10 +30,18 @@ export function substituteImages(text: string, images: ReadonlyMap<string, strin
   const specs = [...images.keys()].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
   const pattern = new RegExp(
     `(?:(?<![\\w./@-])|(?<=//))(${specs.map(escapePattern).join('|')})` +
-      `(?::\\w[\\w.-]{0,127}|@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{2,})?(?=[\\s"']|$)`,
+      `(?::\\w[\\w.-]{0,127}|@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{2,})?(?=[\\s"',\\]}]|$)`,
     'g',
   );
-  return text.replace(pattern, (whole, spec: string) => images.get(spec) ?? whole);
+  let ends: Set<number> | undefined;
+  return text.replace(pattern, (whole: string, spec: string, offset: number) => {
+    const after = offset + whole.length;
+    if (',]}'.includes(text[after] ?? ' ')) {
+      ends ??= flowEnds(text);
+      if (!ends.has(after)) return whole;
+    }
+    return images.get(spec) ?? whole;
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { parseAllDocuments } from 'yaml';
+import { Lexer, parseAllDocuments } from 'yaml';
 import { SluiceError } from '../errors/error.ts';
 import { parseStrictJson } from '../oci/json.ts';
 
@@ -41,6 +41,26 @@ export function parseYamlDocuments(bytes: Uint8Array, where: string): unknown[] 
     if (value !== null && value !== undefined) values.push(checkValue(value, where));
   }
   return values;
+}
+
+/** What the lexer says besides the text: a document begins, a scalar follows, a flow collection ends too early. */
+const lexerMarks = new Set(['\u0002', '\u001f', '\u0018']);
+
+/** Offsets of `,`, `]` and `}` that end an entry or a collection in flow style: those inside scalars are not among them. */
+export function flowEnds(text: string): Set<number> {
+  const ends = new Set<number>();
+  let offset = 0;
+  let isScalar = false;
+  for (const token of new Lexer().lex(text)) {
+    if (!isScalar && lexerMarks.has(token)) {
+      isScalar = token === '\u001f';
+      continue;
+    }
+    if (!isScalar && (token === ',' || token === ']' || token === '}')) ends.add(offset);
+    isScalar = false;
+    offset += token.length;
+  }
+  return ends;
 }
 
 function readDocuments(text: string, where: string) {
