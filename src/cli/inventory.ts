@@ -85,6 +85,7 @@ async function blobsOf(
 ): Promise<Set<Digest>> {
   const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const { clusterContent } = await import('../release/content.ts');
+  const { readerIdentity } = await import('../release/reader.ts');
   const { trustedKeys } = await import('../release/trusted-keys.ts');
   const { openBundle } = await import('../bundle/bundle.ts');
   const { closure } = await import('../bundle/closure.ts');
@@ -92,7 +93,10 @@ async function blobsOf(
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),
   });
-  const content = clusterContent(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key });
+  const content = clusterContent(
+    client,
+    await readerIdentity(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key }),
+  );
   try {
     const keys = await trustedKeys(client);
     const blobs = new Set<Digest>();

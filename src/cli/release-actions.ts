@@ -7,6 +7,7 @@ import { terminationSignal } from '../process/parent.ts';
 import { clusterContent, knownBundles } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
 import type { KnownBundle } from '../release/known.ts';
+import { readerIdentity } from '../release/reader.ts';
 import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
 import {
@@ -218,7 +219,10 @@ async function wouldFree(
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),
   });
-  const content = clusterContent(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key });
+  const content = clusterContent(
+    client,
+    await readerIdentity(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key }),
+  );
   try {
     const others = facts.bundles.filter((each) => each.heldBy.length > 0 && each.name !== bundle.name);
     return await freeableBytes(

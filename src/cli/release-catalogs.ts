@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { catalogObjects } from '../release/catalogs.ts';
 import { clusterContent } from '../release/content.ts';
+import { readerIdentity } from '../release/reader.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
 import { note, parseFormat, printObject } from './output.ts';
 import { gather, type Options, resolveName } from './release-actions.ts';
@@ -21,7 +22,10 @@ export async function catalogs(client: KubeClient, text = '', options: Options):
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),
   });
-  const content = clusterContent(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key });
+  const content = clusterContent(
+    client,
+    await readerIdentity(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key }),
+  );
   try {
     const reference = { digest: bundle.bundleDigest };
     const { document } = await openBundle(content, reference, await trustedKeys(client));

@@ -7,6 +7,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 import { clusterContent, knownBundles, type RegistryIdentity } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
+import { readerIdentity } from '../release/reader.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
 import type { BundleAnswer, GraphAnswer } from './answers.ts';
 
@@ -24,7 +25,7 @@ export interface Contents {
 /** Opens the registries, calls, and closes them again. */
 export function createContents(client: KubeClient, identity: RegistryIdentity): Contents {
   const reading = async <T>(read: (content: ReturnType<typeof clusterContent>) => Promise<T>): Promise<T> => {
-    const content = clusterContent(client, identity);
+    const content = clusterContent(client, await readerIdentity(client, identity));
     try {
       return await read(content);
     } finally {

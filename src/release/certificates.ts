@@ -8,13 +8,13 @@ import { isAlreadyExists } from '../kube/error.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { KeyPair } from '../trust/authority.ts';
 import type { RegistryIdentity } from './content.ts';
+import { authorityKey } from './reader.ts';
 
 /** Certificates are made anew this long before they end, and at the latest when nobody looks for a year. */
 const renewMs = 60 * 24 * 3_600_000;
 const leafDays = 730;
 const certificateKey = 'tls.crt';
 const privateKey = 'tls.key';
-const caKey = 'ca-bundle.crt';
 
 /**
  * The certificates of the nodes' registries where no platform makes them (plain Kubernetes): an authority of their own,
@@ -89,13 +89,13 @@ function isValid(pair: KeyPair, authority: KeyPair, now: number): boolean {
 async function publishAuthority(client: KubeClient, certPem: string): Promise<void> {
   const { registryCa: name, machineConfigNamespace: namespace } = names(client.platform);
   const { ConfigMap } = client.kinds;
-  const standing = (await client.tryGet(ConfigMap, name, namespace))?.data?.[caKey] ?? '';
+  const standing = (await client.tryGet(ConfigMap, name, namespace))?.data?.[authorityKey] ?? '';
   if (standing.includes(certPem.trim())) return;
   await applyObject(client, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name, namespace },
-    data: { [caKey]: `${certPem.trim()}\n${standing}` },
+    data: { [authorityKey]: `${certPem.trim()}\n${standing}` },
   } as Parameters<typeof applyObject>[1]);
 }
 

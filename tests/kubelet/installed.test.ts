@@ -155,6 +155,29 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     }
   });
 
+  test('the console answers, and lets in who has a token', async () => {
+    const labelSelector = 'app.kubernetes.io/component=console';
+    const consolePod = async () =>
+      (await client.list(client.kinds.Pod, { namespace, labelSelector })).items.find(isReady);
+    await until('the console is ready', async () => (await consolePod()) !== undefined, describePods);
+    const url = `http://${(await consolePod())?.status?.podIP}:8080/`;
+    const page = await (await fetch(url)).text();
+    assert.match(page, /<title>.*Sluice.*<\/title>/);
+    assert.equal((await fetch(`${url}api/session`)).status, 401);
+    await client.create(client.kinds.ServiceAccount, { metadata: { name: 'anna', namespace: 'default' } });
+    const token = await runOrThrow('kubectl', [
+      ...['--kubeconfig', host.cluster.kubeconfig, 'create', 'token', 'anna', '-n', 'default'],
+    ]);
+    const login = await fetch(`${url}api/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: url.slice(0, -1) },
+      body: JSON.stringify({ token: token.stdout.trim() }),
+    });
+    assert.equal(login.status, 200, await login.clone().text());
+    const { user } = (await login.json()) as { user: string };
+    assert.equal(user, 'system:serviceaccount:default:anna');
+  });
+
   test('it is taken away, and leaves nothing behind', async () => {
     const gone = await sluice('cluster', 'uninstall');
     assert.equal(gone.code, 0, gone.stderr);
