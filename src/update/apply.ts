@@ -4,6 +4,7 @@ import { isSluiceError, messageOf } from '../errors/error.ts';
 import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError } from '../kube/error.ts';
+import { podTrouble } from './pods.ts';
 import { type Readiness, readinessOf, sinceOf } from './ready.ts';
 import type { PassWait, TaskWait, WaitTimes } from './wait.ts';
 import { type Block, type Chain, isJob, type Task, tasksOf } from './walk.ts';
@@ -130,7 +131,30 @@ async function apply(client: KubeClient, { manifest, inclusion }: Task): Promise
   // Payloads leave out an operator's spec, which its schema requires and has nothing in it.
   const wanted: AnyObject = isOperator(object) ? { spec: {}, ...object } : object;
   const { object: live } = await applyObject(client, wanted, { createOnly, source: file });
-  return readinessOf(live, object);
+  const readiness = readinessOf(live, object);
+  return readiness.ready || !isWorkload(live) ? readiness : await withPods(client, live, readiness);
+}
+
+/** A workload that is not ready says how many are missing; why tell its Pods, where they can be read. */
+async function withPods(
+  client: KubeClient,
+  live: AnyObject,
+  wait: Exclude<Readiness, { ready: true }>,
+): Promise<Readiness> {
+  const trouble = await podTrouble(client, live).catch((error: unknown) => {
+    if (!(error instanceof ApiError)) throw error;
+    return undefined;
+  });
+  if (trouble === undefined) return wait;
+  const message = `${wait.message}: ${trouble.message}`;
+  // What fails by itself fails on, and sooner.
+  return wait.failing === undefined || wait.toleratedMs !== undefined
+    ? { ...wait, ...trouble, message }
+    : { ...wait, message };
+}
+
+function isWorkload({ apiVersion, kind }: AnyObject): boolean {
+  return apiVersion === 'apps/v1' && (kind === 'Deployment' || kind === 'DaemonSet');
 }
 
 async function remove(client: KubeClient, object: AnyObject): Promise<Readiness> {

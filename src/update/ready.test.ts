@@ -51,6 +51,15 @@ for (const [name, live, manifest, expected] of [
     'ready',
   ],
   [
+    'a Deployment whose Pods are refused',
+    deployment({
+      observedGeneration: 2,
+      conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' }],
+    }),
+    undefined,
+    '0 available): FailedCreate: quota',
+  ],
+  [
     'a Deployment that gave up',
     deployment({
       observedGeneration: 2,

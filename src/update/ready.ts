@@ -1,5 +1,6 @@
 import type { AnyObject, CustomResourceDefinition, Deployment, Job, KubeObject } from '../api/core.ts';
 import type { ClusterOperator } from '../api/resources.ts';
+import { cleanText } from '../gates/result.ts';
 import { findCondition } from '../kube/conditions.ts';
 import { degradedToleratedMs, type TaskWait } from './wait.ts';
 
@@ -10,6 +11,11 @@ export type Readiness =
   | ({ readonly ready: false } & TaskWait);
 
 const ready: Readiness = { ready: true };
+
+/** Milliseconds that the making of Pods may be refused before it counts: what it needs may come in the same walk. */
+const refusalToleratedMs = 60_000;
+/** Characters of the words of such a refusal. */
+const refusalCharsMax = 300;
 
 /**
  * @param live the object as it stands in the API now.
@@ -64,6 +70,18 @@ function deploymentReady({ metadata, spec, status }: Deployment): Readiness {
       message: `${message}: ${progressing.message ?? progressing.reason ?? ''}`,
       failing: 'WorkloadNotProgressing',
       ...sinceOf(progressing.lastTransitionTime),
+    };
+  }
+  // Its Pods cannot even be made: a quota, an admission, an image name that the API refuses.
+  const refused = conditionOf('ReplicaFailure');
+  if (refused?.status === 'True') {
+    const words = [refused.reason, refused.message].filter((part) => part !== undefined && part !== '');
+    return {
+      ready: false,
+      message: `${message}: ${cleanText(words.join(': '), refusalCharsMax)}`,
+      failing: 'WorkloadNotProgressing',
+      toleratedMs: refusalToleratedMs,
+      ...sinceOf(refused.lastTransitionTime),
     };
   }
   const standing = conditionOf('Available');
