@@ -51,7 +51,8 @@ test('something that is no medium is refused at once', async () => {
 test('attach, see, add, and be told when the disk may go', async () => {
   const attached = await sluice('media', 'attach', two.path);
   assert.equal(attached.code, 0, attached.all);
-  assert.match(attached.stderr, new RegExp(`verified ${two.name}`));
+  assert.match(attached.stderr, new RegExp(`signature verified ${two.name}`));
+  assert.match(attached.stderr, /content is hashed when it is read .*bundle verify \//);
   assert.match(attached.stderr, /signed by maker/);
   await until('it to be listed', async () => /1\.1\.0 +Mounted/.test((await sluice('release', 'ls')).stdout));
 

@@ -23,7 +23,7 @@ type MediaOptions = NodeSocketOptions & ConnectOptions & { readonly output?: str
 export function command(): Command {
   const root = new Command().description('Attach media that carry release bundles to a node of this machine');
   local(root.command('attach'))
-    .description('Verify media and let the cluster use what is signed on them')
+    .description('Verify the signatures on media and let the cluster use what is signed')
     .argument('<path>', 'a directory, an ISO or squashfs image, a tar archive or a disk')
     .option(
       '--mount',
@@ -44,6 +44,7 @@ export function command(): Command {
     'after',
     `
 Nothing is copied by attaching: what is signed by a trusted key can be seen, checked and updated from at once.
+Attaching verifies the signature; each byte of the content is hashed when it is read, and bundle verify reads all.
 Unsigned or foreign content is refused, listed with its reason, and never served.
 
 Examples:
@@ -115,7 +116,8 @@ function show(answer: AttachmentAnswer): void {
       continue;
     }
     const by = `signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`;
-    note(`  ${paint('green', 'verified', process.stderr)} ${bundle.name}, ${by}`);
+    note(`  ${paint('green', 'signature verified', process.stderr)} ${bundle.name}, ${by}`);
+    note(`  content is hashed when it is read (all of it at once: sluice bundle verify ${answer.path})`);
     if (bundle.delta !== undefined) note(`  ${deltaWords(bundle.delta)}`);
     note(
       `  next: sluice upgrade --to ${bundle.version} --dry-run, then sluice release add ${bundle.version}`,
@@ -182,7 +184,7 @@ async function list(options: MediaOptions): Promise<void> {
         each.node,
         each.name,
         each.version ?? '',
-        each.verified === true ? 'Verified' : (each.reason ?? 'Refused'),
+        each.verified === true ? 'SignatureVerified' : (each.reason ?? 'Refused'),
         needsOf(each.delta),
         each.format ?? '',
         each.path ?? '',
