@@ -54,6 +54,7 @@ export async function verifyMedia(
   const check: FileCheck = {
     tree: media.tree,
     hashed,
+    needsKnown: bundles.every((report) => report.bundle !== undefined),
     problems,
     signal: options.signal,
     entriesLeft: options.entriesMax ?? entriesMax,
@@ -61,11 +62,19 @@ export async function verifyMedia(
   await checkFiles(check, layoutRoot, 0);
   if (check.entriesLeft < 0) problems.push(unfinished(check));
   // What a bundle's own report tells with the image's name is not told again as a file.
-  const told = new Set(bundles.flatMap((report) => report.problems.map((each) => each.digest)));
+  const told = new Set(bundles.flatMap((report) => report.problems.flatMap(damagedIn)));
   return {
     bundles,
     problems: problems.filter((each) => each.digest === undefined || !told.has(each.digest)),
   };
+}
+
+/** What a problem tells is damaged: of the bundle's own manifests and signatures only the message names the digest. */
+function damagedIn({ digest, code, problem }: VerifyProblem): Digest[] {
+  if (digest !== undefined) return [digest];
+  if (code !== 'DigestMismatch') return [];
+  const words: string[] = problem.match(/sha256:[0-9a-f]{64}/g) ?? [];
+  return words.filter(isDigest);
 }
 
 async function checkHint(media: Media, problems: VerifyProblem[]): Promise<void> {
@@ -85,6 +94,8 @@ interface FileCheck {
   readonly tree: Tree;
   /** Blobs that were hashed with their bundles. */
   readonly hashed: ReadonlySet<Digest>;
+  /** Whether each bundle could be opened, so that it is known what they need. */
+  readonly needsKnown: boolean;
   readonly problems: VerifyProblem[];
   readonly signal: AbortSignal | undefined;
   /** Below zero: no more is looked at. */
@@ -129,7 +140,7 @@ async function checkFiles(check: FileCheck, path: string, depth: number): Promis
 async function checkFile(check: FileCheck, path: string): Promise<void> {
   const digest = digestIn(path);
   if (digest !== undefined && path === blobData(digest)) {
-    if (!check.hashed.has(digest)) await checkBlob(check.tree, path, digest);
+    if (!check.hashed.has(digest)) await checkBlob(check, path, digest);
     return;
   }
   if (!path.startsWith(`${repositoriesPath}/`) || !path.endsWith('/link')) {
@@ -147,8 +158,8 @@ async function checkFile(check: FileCheck, path: string): Promise<void> {
   throw new SluiceError('ContentMissing', `the tag ${path} names ${text}, which is not there`);
 }
 
-/** A blob that no bundle needs: the rest of an interrupted build, or content of another kind. */
-async function checkBlob(tree: Tree, path: string, digest: Digest): Promise<void> {
+/** A blob that no bundle is known to need: the rest of an interrupted build, or of a bundle that does not open. */
+async function checkBlob({ tree, needsKnown }: FileCheck, path: string, digest: Digest): Promise<void> {
   const file = await tree.open(path);
   if (file === undefined) throw new SluiceError('MediaUnreadable', `${path} cannot be read`);
   try {
@@ -162,7 +173,10 @@ async function checkBlob(tree: Tree, path: string, digest: Digest): Promise<void
   } finally {
     await file.close();
   }
-  throw new SluiceError('DigestMismatch', `the blob ${digest}, which no bundle needs, holds other bytes`);
+  throw new SluiceError(
+    'DigestMismatch',
+    `the blob ${digest}${needsKnown ? ', which no bundle needs,' : ''} holds other bytes`,
+  );
 }
 
 async function readLink(tree: Tree, path: string): Promise<string> {

@@ -309,3 +309,19 @@ async function largestBlobOf(manifest: Digest | undefined): Promise<Digest> {
   const bytes = await readFile(join(release.path, blobData(manifest)), 'utf8');
   return (JSON.parse(bytes) as { layers: { digest: Digest }[] }).layers[0]?.digest ?? manifest;
 }
+
+test('a flipped bit in the manifest of the bundle, or of its signature, is told once', async () => {
+  const media = await openMedia(release.path);
+  const signature = await media.content.resolveTag(bundleRepository, signatureTag(release.digest));
+  await media.close();
+  assert.ok(signature !== undefined);
+  for (const digest of [release.digest, signature]) {
+    for (const at of [(size: number) => size >> 1, (size: number) => size - 1]) {
+      const report = await withFlip(release.path, blobData(digest), at, () => check(release.path));
+      const [problem, ...others] = problemsOf(report);
+      assert.deepEqual(others, []);
+      assert.equal(problem?.code, 'DigestMismatch');
+      assert.match(problem?.problem ?? '', new RegExp(`the manifest ${digest} has been changed`));
+    }
+  }
+});
