@@ -133,6 +133,7 @@ function verdict(path: string, problems: readonly VerifyProblem[], keys: readonl
   }
   if (codes.size === 1 && codes.has('SignatureMissing'))
     return `${path} could not be verified: it is not signed`;
+  if (codes.size === 1 && codes.has('MediaUnreadable')) return `${path} cannot be read as a bundle`;
   return `${path} is not what was signed: ${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`;
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -121,6 +121,29 @@ test('foreign and missing keys: exit 6, and what to do', async () => {
     join(directory, 'foreign', 'sluice.pub'),
   );
   assert.equal(inspected.code, 6);
+});
+
+test('what never was a bundle is called so, with exit 1: nothing that was signed is damaged', async () => {
+  const text = join(directory, 'README.md');
+  await writeFile(text, 'x'.repeat(100_000));
+  const empty = join(directory, 'no-disk');
+  await mkdir(empty);
+  for (const path of [text, empty, '/dev/null']) {
+    const result = await sluice('bundle', 'verify', path, '--key', join(keys, 'sluice.pub'));
+    assert.equal(result.code, 1, result.stderr);
+    assert.match(result.stderr, /is not a bundle: it .*\n {2}next: Did you mean the mount point of the disk/);
+    assert.doesNotMatch(result.stderr, /signed/);
+  }
+});
+
+test('a damaged first block of an image is damage, whatever the file is called: exit 6', async () => {
+  const image = join(directory, 'damaged');
+  const bytes = Buffer.alloc(100_000);
+  bytes.write('hsqr', 0, 'latin1');
+  await writeFile(image, bytes);
+  const result = await sluice('bundle', 'verify', image, '--key', join(keys, 'sluice.pub'));
+  assert.equal(result.code, 6, result.stderr);
+  assert.match(result.stderr, /cannot be read as a bundle/);
 });
 
 test('media that cannot be read as such: exit 6; what is not there: exit 1', async () => {

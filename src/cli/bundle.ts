@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { MediaReport } from '../bundle/medium.ts';
 import type { VerifyProblem } from '../bundle/verify.ts';
-import { SluiceError } from '../errors/error.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
 import type { Media } from '../media/media.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { collect } from './arguments.ts';
@@ -152,8 +152,10 @@ async function verify(path: string, options: VerifyOptions): Promise<void> {
       await media.close();
     }
   } catch (error) {
-    // Media that cannot even be read as such have failed the verification, whatever else is wrong with them.
-    if (!(error instanceof SluiceError) || error.code !== 'MediaUnreadable') throw error;
+    if (!isSluiceError(error, 'MediaUnreadable')) throw error;
+    const { hasTraceOfBundle } = await import('../media/trace.ts');
+    if (!(await hasTraceOfBundle(path))) throw notABundle(path, error);
+    // A bundle that cannot even be read as such has failed the verification, whatever else is wrong with it.
     report = {
       bundles: [],
       problems: [{ image: path, digest: undefined, code: error.code, problem: error.message }],
@@ -161,6 +163,15 @@ async function verify(path: string, options: VerifyOptions): Promise<void> {
   }
   progress.end();
   await showReport(report, path, format, keys);
+}
+
+/** Nothing signed was there to be damaged: the path is the mistake. */
+function notABundle(path: string, cause: SluiceError): SluiceError {
+  const why = cause.message.startsWith(`${path} `) ? `it${cause.message.slice(path.length)}` : cause.message;
+  return new SluiceError('MediaUnreadable', `${path} is not a bundle: ${why}`, {
+    next: 'Did you mean the mount point of the disk, or the .iso, .squashfs or .tar file that bundle build wrote?',
+    cause,
+  });
 }
 
 /** Errors: NotFound where no program travels along. */
