@@ -62,7 +62,10 @@ test('a delta is copied to where its base is, and the release is whole there', a
   assert.deepEqual(media?.delta?.since, [{ name: one.name, bundleDigest: one.digest }]);
   assert.ok((media?.delta?.bytes ?? 0) > 0);
   assert.equal(media?.delta?.missingBytes, 0);
-  assert.match((await sluice('media', 'ls')).stdout, /SignatureVerified +ocp-release-bundle-1\.0\.0-x86_64 \(there\)/);
+  assert.match(
+    (await sluice('media', 'ls')).stdout,
+    /SignatureVerified +ocp-release-bundle-1\.0\.0-x86_64 \(there\)/,
+  );
   await until('the words on the delta', async () => {
     const { stdout } = await sluice('release', 'status', '1.1.0');
     return /Mounted: True: .*It is a delta that needs ocp-release-bundle-1\.0\.0-x86_64, which every node holds/.test(
