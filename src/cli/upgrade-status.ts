@@ -49,7 +49,7 @@ function controlPlane(objects: UpdateObjects, now: number, detail: Detail): stri
   if (updating.length > 0) pairs.push(['Updating', updating.map(({ metadata }) => metadata.name).join(', ')]);
   pairs.push(
     ['Completion', completion(version, operators.length, updating.length, behind.length)],
-    ['Duration', duration(version, now)],
+    ['Duration', duration(objects, now)],
     ['Operator Health', operatorHealth(operators)],
   );
   const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
@@ -225,17 +225,41 @@ export function assessment(version: ClusterVersion, now: number): string {
     : 'Progressing';
 }
 
-function estimateMs({ status }: ClusterVersion): number {
-  const done = (status?.history ?? []).slice(1).find(
-    (entry, index, entries) =>
-      // The very first release was an installation, which tells nothing of an update.
-      entry.state === 'Completed' && entry.completionTime !== null && index < entries.length - 1,
-  );
+/** Why nobody can tell how long it takes still: it waits for a person, or nothing is known to reckon by. */
+function notEstimated(objects: UpdateObjects, now: number): string | undefined {
+  const { version, nodes } = objects;
+  if (conditionOf(version, 'Failing')?.status === 'True') return 'it does not go on';
+  // One that waits for its turn is on its way.
+  const inTurn = objects.updates
+    .filter(({ status }) => status?.holds?.[0]?.gate === 'fleet_lock')
+    .map(({ metadata }) => metadata.name);
+  const held = nodes.filter(
+    (node) => nodeView(node, objects, now).assessment === 'Held' && !inTurn.includes(node.metadata.name),
+  ).length;
+  if (held > 0) return `${held} ${held === 1 ? 'node is' : 'nodes are'} held`;
+  if (conditionOf(version, 'Failing')?.status === 'Unknown') return 'it takes longer than expected';
+  return lastUpdate(version) === undefined ? 'no update was completed here before' : undefined;
+}
+
+/** The last update that was completed here: the very first release was an installation, which tells nothing of one. */
+function lastUpdate({ status }: ClusterVersion) {
+  return (status?.history ?? [])
+    .slice(1)
+    .find(
+      (entry, index, entries) =>
+        entry.state === 'Completed' && entry.completionTime !== null && index < entries.length - 1,
+    );
+}
+
+function estimateMs(version: ClusterVersion): number {
+  const done = lastUpdate(version);
   if (done === undefined || done.completionTime === null) return baselineMsDefault;
   return (Date.parse(done.completionTime) - Date.parse(done.startedTime)) * overestimate;
 }
 
-function duration(version: ClusterVersion, now: number): string {
+/** How long it takes, and where something bears an estimate also how long still. */
+function duration(objects: UpdateObjects, now: number): string {
+  const { version } = objects;
   const [latest] = version.status?.history ?? [];
   if (latest === undefined) return '-';
   if (latest.completionTime !== null && latest.state === 'Completed') {
@@ -243,6 +267,8 @@ function duration(version: ClusterVersion, now: number): string {
     return `${humanDuration(took)} (completed ${humanDuration(now - Date.parse(latest.completionTime))} ago)`;
   }
   const spent = now - Date.parse(latest.startedTime);
+  const unknown = notEstimated(objects, now);
+  if (unknown !== undefined) return `${humanDuration(spent)} (no estimate: ${unknown})`;
   const left = estimateMs(version) - spent;
   const words =
     left < 0

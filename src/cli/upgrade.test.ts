@@ -5,6 +5,7 @@ import type { Digest } from '../oci/digest.ts';
 import { acceptedAfter } from '../preflight/request.ts';
 import { acceptanceWarnings } from './upgrade-accept.ts';
 import { clusterConcerns, exitOf, recommendations } from './upgrade-recommend.ts';
+import { updateStatus } from './upgrade-status.ts';
 import { versionLines } from './upgrade-view.ts';
 
 const now = Date.parse('2026-01-01T14:00:00Z');
@@ -79,6 +80,44 @@ test('what was forced through is shown', () => {
     /Let through in spite of: Forced through/,
   );
 });
+
+for (const [name, before, failing, hold, expected] of [
+  ['nothing to reckon by', [done], 'False', undefined, 'no estimate: no update was completed here before'],
+  ['an update before', [done, done, done], 'False', undefined, 'Est. Time Remaining: 50m'],
+  ['a node that waits for its turn', [done, done, done], 'False', 'fleet_lock', 'Est. Time Remaining: 50m'],
+  ['a node that is held', [done, done, done], 'False', 'marker_file', 'no estimate: 1 node is held'],
+  ['a rollout that is stuck', [done, done, done], 'True', undefined, 'no estimate: it does not go on'],
+  ['a slow one', [done, done, done], 'Unknown', undefined, 'no estimate: it takes longer than expected'],
+] as const) {
+  test(`how long an update takes still is told only where something bears it: ${name}`, () => {
+    const began = { ...done, version: '1.1.0', state: 'Partial', completionTime: null };
+    const [first, ...others] = before;
+    const entries = [
+      { ...began, startedTime: '2026-01-01T13:50:00Z' },
+      { ...first, startedTime: '2026-01-01T03:10:00Z' },
+      ...others,
+    ];
+    const objects = {
+      version: version({
+        history: entries as never,
+        desired: { version: '1.1.0', image: image('b') },
+        conditions: [condition('Failing', failing, 'words')],
+      }),
+      operators: [],
+      nodes: [
+        { metadata: { name: 'm0' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+      ] as never,
+      updates: [
+        {
+          metadata: { name: 'm0' },
+          spec: { osImage: image('c') },
+          status: { holds: hold === undefined ? [] : [{ gate: hold, message: '', since: at }] },
+        },
+      ] as never,
+    };
+    assert.match(updateStatus(objects, now).join('\n'), new RegExp(`Duration: +10m \\(${expected}\\)`));
+  });
+}
 
 const bundle = (release: string, letter: string, where: object) => ({
   name: `b-${release}`,
