@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { claimFile } from '../durable/claim.ts';
 import { silentLogger } from '../observe/log.ts';
-import { isInstalled, runUp } from './cluster.ts';
+import { isInstalled, runUp, waitsFor } from './cluster.ts';
 import { upLayout } from './layout.ts';
 
 test('a second start from the same directory is refused while the first has not written its state', async (t) => {
@@ -41,4 +41,25 @@ test('a cluster in the middle of an update is installed', () => {
   assert.equal(isInstalled(undefined), false);
   assert.equal(isInstalled(cluster(entry('Partial', '1.0.0'))), false);
   assert.equal(isInstalled(cluster(entry('Partial', '1.1.0'), entry('Completed', '1.0.0'))), true);
+});
+
+test('what an installation waits for is told in the words of the cluster; a refusal before anything else', () => {
+  const version = (...conditions: [string, string, string][]) =>
+    ({
+      status: { conditions: conditions.map(([type, status, message]) => ({ type, status, message })) },
+    }) as never;
+  assert.equal(waitsFor(undefined), '');
+  const progressing: [string, string, string] = [
+    'Progressing',
+    'True',
+    'Working towards 1.0.0: 3 of 4 done, waiting on Deployment a/b (0 of 1 updated), since 2026-01-01T12:00Z',
+  ];
+  assert.equal(
+    waitsFor(version(progressing)),
+    'Working towards 1.0.0: 3 of 4 done, waiting on Deployment a/b (0 of 1 updated)',
+  );
+  assert.equal(
+    waitsFor(version(progressing, ['ReleaseAccepted', 'False', 'not signed\nby anybody'])),
+    'not signed by anybody',
+  );
 });

@@ -9,6 +9,7 @@ import { askForLink } from '../console/link.ts';
 import { claimFile } from '../durable/claim.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { waitFor } from '../kube/wait.ts';
 import { keysFolder } from '../node/registry-side.ts';
@@ -97,11 +98,13 @@ export async function runUp(options: UpOptions): Promise<void> {
   } catch (error) {
     if (broken.signal.aborted) throw broken.signal.reason;
     if (!options.signal.aborted) throw error;
+    options.say('stopping');
   } finally {
     await supervisor.stop();
     await leaveNoContainers(layout.nodes(options.nodes, 0));
     await network?.release();
     claim.release();
+    if (options.signal.aborted) options.say('stopped');
   }
 }
 
@@ -339,13 +342,33 @@ async function untilReady(client: KubeClient, signal: AbortSignal): Promise<void
 /** Waits until the installed release was Completed once; an update that goes on at a later start may take days. */
 async function untilInstalled(client: KubeClient, options: UpOptions): Promise<void> {
   options.say('waiting for the release to be applied');
+  let told = '';
   await waitFor(
     client,
     client.kinds.ClusterVersion,
     names('standalone').clusterVersion,
-    (version) => isInstalled(version),
-    { timeoutMs: installMs, signal: options.signal },
+    (version) => {
+      if (isInstalled(version)) return true;
+      const words = waitsFor(version);
+      if (words !== '' && words !== told) options.say(`  ${words}`);
+      told = words;
+      return false;
+    },
+    {
+      timeoutMs: installMs,
+      signal: options.signal,
+      what: 'the release to be applied',
+      describe: (version) => waitsFor(version as ClusterVersion | undefined) || 'nothing is told of it yet',
+    },
   );
+}
+
+/** What an installation waits for, as the cluster tells it, without the time since when. */
+export function waitsFor(version: ClusterVersion | undefined): string {
+  const conditionOf = (type: string) => findCondition(version?.status?.conditions, type);
+  const accepted = conditionOf('ReleaseAccepted');
+  const told = accepted?.status === 'False' ? accepted : conditionOf('Progressing');
+  return (told?.message ?? '').replace(/, since \d{4}-\d\d-\d\dT\d\d:\d\dZ/g, '').replace(/\s*\n\s*/g, ' ');
 }
 
 /** The link to log in is good for one who reads it: it goes to a person's terminal, not into a file. */
