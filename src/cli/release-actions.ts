@@ -10,6 +10,7 @@ import type { KnownBundle } from '../release/known.ts';
 import { readerIdentity } from '../release/reader.ts';
 import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
+import { leave } from './leave.ts';
 import {
   humanBytes,
   humanDuration,
@@ -139,16 +140,6 @@ async function untilAvailable(
     progress.end();
   }
 }
-
-/** A person stopped watching (Ctrl-C): what was asked for goes on, and is said to. */
-export function leave(message: string, next: readonly string[]): void {
-  note(message);
-  for (const each of next) note(`  ${each}`);
-  process.exitCode = interruptedExitCode;
-}
-
-/** 128 + SIGINT, as a shell says it. */
-const interruptedExitCode = 130;
 
 function codeOf(reason: string): ErrorCode {
   if (reason === 'BundleConflict') return 'Conflict';

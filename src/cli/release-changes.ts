@@ -5,8 +5,9 @@ import { terminationSignal } from '../process/parent.ts';
 import { readCredentials, rotateCredentials } from '../release/credentials.ts';
 import { setPaused } from '../release/pause.ts';
 import { giveUpRelease } from '../release/request.ts';
+import { leave } from './leave.ts';
 import { note } from './output.ts';
-import { controlPlane, gather, leave, type Options, resolveName } from './release-actions.ts';
+import { controlPlane, gather, type Options, resolveName } from './release-actions.ts';
 
 const lookMs = 500;
 

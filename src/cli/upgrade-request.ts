@@ -42,15 +42,17 @@ export type UpdateEnd =
 const judgedMs = 35 * 60_000;
 const completedMs = 7 * 24 * 3_600_000;
 
-/** Waits until a request is let through or refused, and shows on standard error what it waits for. Errors: Timeout. */
+/** Waits until a request is let through or refused, and shows on standard error what it waits for. Errors: Timeout; what the signal was aborted with. */
 export async function untilJudged(
   client: KubeClient,
   asked: ClusterVersion,
   release: NamedRelease,
+  signal: AbortSignal,
 ): Promise<UpdateEnd> {
   const { digest } = release;
   const view = createStepView();
-  const version = await follow(client, judgedMs, 'the request to be judged', (each) => {
+  const what = 'the request to be judged';
+  const version = await follow(client, { timeoutMs: judgedMs, what, signal }, (each) => {
     if (isGoingTo(each, digest)) return true;
     const accepted = conditionOf(each, 'ReleaseAccepted');
     // What was said of an earlier request is no news of this one.
@@ -73,11 +75,16 @@ export async function untilJudged(
  * Waits until the update is completed and shows on standard error how far it is. Errors: Timeout, and Conflict where
  * the cluster is sent to another release meanwhile.
  */
-export async function untilCompleted(client: KubeClient, release: NamedRelease): Promise<ClusterVersion> {
+export async function untilCompleted(
+  client: KubeClient,
+  release: NamedRelease,
+  signal: AbortSignal,
+): Promise<ClusterVersion> {
   const { digest } = release;
   const label = release.version ?? digest.slice(0, digestCharsShown);
   const view = createStepView();
-  const version = await follow(client, completedMs, `the update to ${label} to be completed`, (each) => {
+  const what = `the update to ${label} to be completed`;
+  const version = await follow(client, { timeoutMs: completedMs, what, signal }, (each) => {
     if (!isGoingTo(each, digest) || each.status?.history?.[0]?.state === 'Completed') return true;
     view.show(stepOf(label, conditionOf(each, 'Progressing')?.message ?? ''));
     return false;
@@ -116,8 +123,7 @@ function isGoingTo(version: ClusterVersion, digest: string): boolean {
 
 async function follow(
   client: KubeClient,
-  timeoutMs: number,
-  what: string,
+  options: { readonly timeoutMs: number; readonly what: string; readonly signal: AbortSignal },
   holds: (version: ClusterVersion) => boolean,
 ): Promise<ClusterVersion> {
   const { clusterVersion } = names(client.platform);
@@ -126,7 +132,7 @@ async function follow(
     client.kinds.ClusterVersion,
     clusterVersion,
     (each) => each === undefined || holds(each),
-    { timeoutMs, what },
+    options,
   );
   if (version === undefined) throw new SluiceError('NotFound', 'the ClusterVersion was deleted');
   return version;

@@ -3,7 +3,9 @@ import type { ClusterVersion } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { NamedRelease } from '../preflight/request.ts';
+import { terminationSignal } from '../process/parent.ts';
 import { type ConnectOptions, withClient, withConnection } from './connect.ts';
+import { leave } from './leave.ts';
 import { type Format, formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
 import { collectNames, printReport } from './preflight.ts';
 import { acceptedHere } from './preflight-accept.ts';
@@ -101,7 +103,7 @@ Exit codes: 0 done, 3 refused by a finding, 5 could not be completed, 6 the rele
 Examples:
   sluice upgrade                            How the cluster stands, and where it could go
   sluice upgrade --to 1.1.0 --dry-run       Would it work? Runs the checks of 1.1.0, changes nothing
-  sluice upgrade --to 1.1.0
+  sluice upgrade --to 1.1.0                 Ctrl-C only ends the watching (exit 130); the update goes on
   sluice upgrade --to-latest --accept EvictionPolicyRemoved
   sluice upgrade accept EvictionPolicyRemoved --to 1.1.0 --reason 'mended in the window'
   sluice upgrade accept EvictionPolicyRemoved-       Takes it back
@@ -129,7 +131,10 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
     ...(to === undefined ? {} : { to }),
     ...(options.toImage === undefined ? {} : { image: options.toImage }),
   });
+  const isThere = version.status?.desired.image.endsWith(`@${release.digest}`) === true;
   if (options.dryRun === true) {
+    // A preflight of the release that runs would take the place of the report by which it was let through.
+    if (isThere) throw nothingToTry(version, release);
     // A dry run changes nothing: what would be accepted is judged here, and written only by a request.
     const report = acceptedHere(await runPreflight(client, release), options.accept ?? []);
     await printReport(report, format);
@@ -140,7 +145,7 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
     return;
   }
   const shown = release.version ?? release.image;
-  if (version.status?.desired.image.endsWith(`@${release.digest}`) === true) {
+  if (isThere) {
     return await alreadyThere(client, options, version, release);
   }
   const { accept = [] } = options;
@@ -148,17 +153,53 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   const { desireUpdate } = await import('../update/desire.ts');
   const asked = await desireUpdate(client, release, { force: options.force === true });
   note(`Requested update to ${shown}`);
-  const judged = await request.untilJudged(client, asked, release);
+  const signal = terminationSignal();
+  const judged = await request.untilJudged(client, asked, release, signal).catch(unlessLeft(signal));
+  if (judged === undefined) {
+    return leave(`the request for ${shown} stands, and goes through by itself once nothing is against it`, [
+      'see how it goes: sluice upgrade status',
+      'take it back: sluice upgrade clear',
+    ]);
+  }
   if (judged.end === 'refused') return await refused(judged, shown, format);
   note(`${shown} is accepted`);
   if (options.wait === false) return note('it goes on by itself; see: sluice upgrade status');
-  await follow(client, options, release);
+  await follow(client, options, release, signal);
+}
+
+/** What was waited for; undefined where the person who waited has left. */
+function unlessLeft(signal: AbortSignal): (error: unknown) => undefined {
+  return (error) => {
+    if (!signal.aborted) throw error;
+    return undefined;
+  };
+}
+
+function nothingToTry({ status }: ClusterVersion, release: NamedRelease): SluiceError {
+  const shown = release.version ?? release.image;
+  const message =
+    status?.history?.[0]?.state === 'Completed'
+      ? `the cluster runs ${shown} already: there is nothing to try`
+      : `the update to ${shown} is under way already: there is nothing to try`;
+  return new SluiceError('Conflict', message, {
+    next: `See what its preflight found: sluice preflight show ${shown}; how it stands: sluice upgrade status.`,
+  });
 }
 
 /** Waits for the end of an update, and says how it was. */
-async function follow(client: KubeClient, options: UpgradeOptions, release: NamedRelease): Promise<void> {
+async function follow(
+  client: KubeClient,
+  options: UpgradeOptions,
+  release: NamedRelease,
+  signal: AbortSignal,
+): Promise<void> {
   const { untilCompleted } = await import('./upgrade-request.ts');
-  const done = await untilCompleted(client, release);
+  const done = await untilCompleted(client, release, signal).catch(unlessLeft(signal));
+  if (done === undefined) {
+    return leave(`the update to ${release.version ?? release.image} goes on by itself`, [
+      'see how it goes: sluice upgrade status',
+    ]);
+  }
   const risks = done.status?.history?.[0]?.acceptedRisks;
   note(`Completed: the cluster runs ${release.version ?? release.image}`);
   if (risks !== undefined && options.detailedExitcode === true) process.exitCode = 4;
@@ -185,7 +226,7 @@ async function alreadyThere(
   const isCompleted = version.status?.history?.[0]?.state === 'Completed';
   note(isCompleted ? `the cluster runs ${shown} already` : `the cluster is on its way to ${shown} already`);
   if (isCompleted || options.wait === false) return await status(client, options);
-  await follow(client, options, release);
+  await follow(client, options, release, terminationSignal());
 }
 
 async function refused(
