@@ -38,8 +38,9 @@ export async function startOneNode(): Promise<OneNode> {
     });
   }
   const agent = join(cluster, 'nodes', 'master-0', 'run', 'node.sock');
+  const made = [join(cluster, 'kubeconfig'), join(cluster, 'auth.json'), agent];
   await until(
-    () => existsSync(join(cluster, 'kubeconfig')) && existsSync(agent),
+    () => made.every((path) => existsSync(path)),
     () => said,
     120_000,
   );
