@@ -18,7 +18,7 @@ import type { Digest } from '../oci/digest.ts';
 import type { Payload } from '../payload/payload.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { parsePrivateKey } from '../trust/keys.ts';
-import { anyConfig } from './config.ts';
+import { anyConfig, isOsImage } from './config.ts';
 import { planDelta, putDelta } from './delta.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { openPayload, type PlannedImage, planImages, withReleaseSignatures } from './images.ts';
@@ -156,7 +156,7 @@ async function findOsImage(
     if (image.role !== 'component' || (wanted !== undefined && image.name !== wanted)) continue;
     const { labels } = await anyConfig(plan.content, plan.from, image.digest, platform);
     const kernel = labels['ostree.linux'];
-    if (wanted === undefined && kernel === undefined && labels['containers.bootc'] === undefined) continue;
+    if (wanted === undefined && !isOsImage(labels)) continue;
     const version = labels['org.opencontainers.image.version'] ?? labels.version;
     found.push({
       tag: image.name,

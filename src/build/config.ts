@@ -25,3 +25,8 @@ export async function anyConfig(
   const image = await resolveImage(content, repository, digest, own);
   return await readConfig(content, repository, image.digest);
 }
+
+/** Whether an image is one that nodes boot, by its labels: of bootc, or the kernel that rpm-ostree names. */
+export function isOsImage(labels: Readonly<Record<string, string>>): boolean {
+  return labels['ostree.linux'] !== undefined || labels['containers.bootc'] !== undefined;
+}

@@ -1,25 +1,87 @@
 import { annotations } from '../api/names.ts';
-import { readManifests } from '../payload/manifest.ts';
+import { SluiceError } from '../errors/error.ts';
+import { type PayloadManifest, readManifests } from '../payload/manifest.ts';
+import { unpinnedImages } from './pod-images.ts';
 
 const includePrefix = 'include.release.openshift.io/';
+/** The profile that clusters have where nobody says another. */
+export const usualProfile = 'self-managed-high-availability';
+/** Profiles of the releases that exist. */
+const knownProfiles: readonly string[] = [
+  usualProfile,
+  'single-node-developer',
+  'single-node-production-edge',
+  'ibm-cloud-managed',
+  'hypershift',
+];
+const linesMax = 10;
+
+/** What clusters take of a payload's objects. */
+export interface Taken {
+  /** Objects that no cluster will take, in words, and why. */
+  readonly excluded: readonly string[];
+  /** How many objects a cluster of the usual profile applies, of how many. Checks count as neither. */
+  readonly applied: { readonly profile: string; readonly count: number; readonly of: number };
+}
 
 /**
- * Objects of a payload that no cluster will take, and files that none can read, in words: whoever builds a release wants
- * to know while he can still mend it. Checks need no annotation of inclusion: they are never applied.
+ * Reads the objects of a payload before it is built: whoever builds a release wants to know what is wrong with it while
+ * he can still mend it. Checks need no annotation of inclusion: they are never applied.
+ *
+ * Errors: InputInvalid (a file that cannot be read: an update to the release would fail by it), ReferenceUnresolved (a
+ * Pod of an object that clusters take has an image by no digest: it would be pulled from nowhere).
  *
  * @param files names of the files in the payload → their text.
+ * @param whereOf the place of a file among those that are built from, for messages.
  */
-export function leftOut(files: ReadonlyMap<string, string>): { excluded: string[]; unreadable: string[] } {
+export function takenOf(files: ReadonlyMap<string, string>, whereOf: (file: string) => string): Taken {
   const bytes = new Map([...files].map(([name, text]) => [name, Buffer.from(text)]));
   const { manifests, problems } = readManifests(bytes);
-  const excluded = manifests.flatMap(({ file, object }) => {
-    const given = object.metadata.annotations ?? {};
-    const isIncluded = Object.entries(given).some(
-      ([key, value]) => key.startsWith(includePrefix) && value === 'true',
+  if (problems.length > 0) {
+    const lines = problems.map(({ file, problem }) => `${whereOf(file)}: ${problem}`);
+    throw new SluiceError('InputInvalid', `a release with this cannot be applied: ${enumerate(lines)}`);
+  }
+  const excluded: string[] = [];
+  const unpinned: string[] = [];
+  let checks = 0;
+  let count = 0;
+  for (const manifest of manifests) {
+    const given = manifest.object.metadata.annotations ?? {};
+    const where = `${describe(manifest)} (${whereOf(manifest.file)})`;
+    const why = given[annotations.preflightCheck] === 'true' ? undefined : whyNotTaken(given);
+    if (given[annotations.preflightCheck] === 'true') checks += 1;
+    else if (given[`${includePrefix}${usualProfile}`] === 'true') count += 1;
+    if (why !== undefined) excluded.push(`${where}: ${why}`);
+    else for (const image of unpinnedImages(manifest)) unpinned.push(`${image} of ${where}`);
+  }
+  if (unpinned.length > 0) {
+    throw new SluiceError(
+      'ReferenceUnresolved',
+      `no tag of image-references names the image ${enumerate(unpinned)}: without internet it could not be pulled`,
+      {
+        next: 'Add each to image-references beside its manifest, as a tag whose from.name is the image without tag and digest, and give --image TAG=SOURCE for it.',
+      },
     );
-    if (isIncluded || given[annotations.preflightCheck] === 'true') return [];
-    const { name, namespace } = object.metadata;
-    return [`${object.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} (${file})`];
-  });
-  return { excluded, unreadable: problems.map(({ file, problem }) => `${file}: ${problem}`) };
+  }
+  return { excluded, applied: { profile: usualProfile, count, of: manifests.length - checks } };
+}
+
+/** Why no cluster takes an object, by its annotations. */
+function whyNotTaken(given: Readonly<Record<string, string>>): string | undefined {
+  const includes = Object.entries(given).filter(([key]) => key.startsWith(includePrefix));
+  if (includes.length === 0) return 'it has no annotation of inclusion';
+  const known = includes.filter(([key]) => knownProfiles.includes(key.slice(includePrefix.length)));
+  if (known.some(([, value]) => value === 'true')) return undefined;
+  const [key, value] = known[0] ?? includes[0] ?? [];
+  return known.length === 0 ? `${key} names no profile that is known` : `${key} is "${value}", not "true"`;
+}
+
+function describe({ object }: PayloadManifest): string {
+  const { name, namespace } = object.metadata;
+  return `${object.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
+
+function enumerate(lines: readonly string[]): string {
+  const more = lines.length - linesMax;
+  return [...lines.slice(0, linesMax), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }

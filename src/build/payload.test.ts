@@ -213,27 +213,96 @@ test('the manifests of three real operators become a payload', needs('shared-dat
   assert.ok(payload.files.has('0000_50_cloud-credential-operator_03-deployment.yaml'));
 });
 
-test('objects that no cluster will take are named, and files that none can read', async () => {
-  const object = (name: string, annotation: string) =>
-    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: demo, annotations: {${annotation}}}\n`;
-  const manifests = await operator('forgetful', {
-    'a.yaml': object('taken', 'include.release.openshift.io/self-managed-high-availability: "true"'),
+const object = (name: string, annotation: string) =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: demo, annotations: {${annotation}}}\n`;
+const included = 'include.release.openshift.io/self-managed-high-availability: "true"';
+
+async function buildOf(name: string, files: Record<string, string>, images = new Map<string, string>()) {
+  return await buildPayload({
+    version: '1.1.0',
+    previous: [],
+    manifests: [await operator(name, files)],
+    images,
+    out: { directory: join(directory, name), reference: 'p' },
+    scratch: join(directory, 'scratch'),
+  });
+}
+
+test('objects that no cluster will take are named, with what is wrong, and those that are taken are counted', async () => {
+  const { excluded, applied } = await buildOf('forgetful', {
+    'a.yaml': object('taken', included),
     'b.yaml': object('other-profile', 'include.release.openshift.io/hypershift: "true"'),
     'c.yaml': `${object('forgotten', '')}---\n${object('wrong', 'include.release.openshift.io/ibm-cloud-managed: "yes"')}`,
     'd.yaml': object('check', 'openshift.io/preflight-check: "true"'),
-    'e.yaml': 'kind: [',
+    'e.yaml': object('misspelt', 'include.release.openshift.io/self-manged-high-availability: "true"'),
   });
-  const { excluded, unreadable } = await buildPayload({
-    version: '1.1.0',
-    previous: [],
-    manifests: [manifests],
-    images: new Map(),
-    out: { directory: join(directory, 'forgetful'), reference: 'p' },
-    scratch: join(directory, 'scratch'),
-  });
+  const prefix = join(directory, 'operators', 'forgetful');
   assert.deepEqual(excluded, [
-    'ConfigMap demo/forgotten (0000_50_forgetful_c.yaml)',
-    'ConfigMap demo/wrong (0000_50_forgetful_c.yaml)',
+    `ConfigMap demo/forgotten (${prefix}/c.yaml): it has no annotation of inclusion`,
+    `ConfigMap demo/wrong (${prefix}/c.yaml): include.release.openshift.io/ibm-cloud-managed is "yes", not "true"`,
+    `ConfigMap demo/misspelt (${prefix}/e.yaml): include.release.openshift.io/self-manged-high-availability names no profile that is known`,
   ]);
-  assert.match(unreadable.join(), /^0000_50_forgetful_e\.yaml: /);
+  assert.deepEqual(applied, { profile: 'self-managed-high-availability', count: 1, of: 5 });
+});
+
+test('a manifest that cannot be read ends the build, with its file once', async () => {
+  for (const [text, message] of [
+    ['kind: [', /operators\/broken\/a\.yaml: it is not YAML that can be read: /],
+    ['kind: ConfigMap\n', /operators\/broken\/a\.yaml: document 1 has no kind or no name$/],
+  ] as const) {
+    await assert.rejects(buildOf('broken', { 'a.yaml': text }), (error: Error) => {
+      assert.match(error.message, message);
+      assert.equal(error.message.split('a.yaml').length, 2);
+      return 'code' in error && error.code === 'InputInvalid';
+    });
+  }
+});
+
+const podOf: Record<string, (spec: string) => string> = {
+  Pod: (spec) => `spec: ${spec}`,
+  Deployment: (spec) => `spec: {template: {spec: ${spec}}}`,
+  DaemonSet: (spec) => `spec: {template: {spec: ${spec}}}`,
+  StatefulSet: (spec) => `spec: {template: {spec: ${spec}}}`,
+  Job: (spec) => `spec: {template: {spec: ${spec}}}`,
+  CronJob: (spec) => `spec: {jobTemplate: {spec: {template: {spec: ${spec}}}}}`,
+};
+
+test('a Pod whose image has neither a tag nor a digest ends the build; in every kind that has Pods', async () => {
+  const annotation = (text: string) => `annotations: {${text}}`;
+  const images = new Map([['web', await image('web')]]);
+  for (const [kind, wrap] of Object.entries(podOf)) {
+    const files = (spec: string, annotations = included) => ({
+      'image-references': stream({ web: 'images.example/ns/web' }),
+      'a.yaml': `apiVersion: v1\nkind: ${kind}\nmetadata: {name: x, ${annotation(annotations)}}\n${wrap(spec)}\n`,
+    });
+    const good = `{initContainers: [{image: images.example/ns/web:1}], containers: [{name: c, image: images.example/ns/web}, {image: other.example/x@sha256:${'a'.repeat(64)}}]}`;
+    assert.deepEqual((await buildOf('pods', files(good), images)).unnamed, []);
+    for (const spec of [
+      '{containers: [{image: images.example/ns/web}, {image: "other.example/x:1"}]}',
+      '{initContainers: [{image: "other.example/x:1"}], containers: []}',
+      '{containers: [], volumes: [{name: v, image: {reference: "other.example/x:1"}}]}',
+    ]) {
+      await assert.rejects(buildOf('pods', files(spec), images), {
+        code: 'ReferenceUnresolved',
+        message: new RegExp(`other\\.example/x:1 of ${kind} x \\(.*/pods/a\\.yaml\\)`),
+      });
+    }
+    const check = files('{containers: [{image: x}]}', 'openshift.io/preflight-check: "true"');
+    await assert.rejects(buildOf('pods', check, images), { code: 'ReferenceUnresolved' });
+    // What no cluster takes harms none.
+    assert.equal((await buildOf('pods', files('{containers: [{image: x}]}', ''), images)).excluded.length, 1);
+  }
+});
+
+test('an image that no operator names is told of, unless nodes boot it', async () => {
+  const images = new Map([
+    ['oops', await image('oops')],
+    ['web', await image('web')],
+    ['os', await image('os', { 'containers.bootc': '1' })],
+  ]);
+  const files = {
+    'image-references': stream({ web: 'images.example/ns/web' }),
+    'a.yaml': object('taken', included),
+  };
+  assert.deepEqual((await buildOf('unnamed', files, images)).unnamed, ['oops']);
 });

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { compare, valid } from 'semver';
 import { SluiceError } from '../errors/error.ts';
 import type { Descriptor } from '../oci/manifest.ts';
@@ -5,9 +6,9 @@ import { parseReference } from '../oci/reference.ts';
 import { releaseDirectory } from '../payload/files.ts';
 import { metadataKind } from '../payload/metadata.ts';
 import { buildVersions, buildVersionsAnnotation } from '../payload/references.ts';
-import { anyConfig } from './config.ts';
+import { anyConfig, isOsImage } from './config.ts';
 import { buildImage, type ImageFile } from './image.ts';
-import { leftOut } from './left-out.ts';
+import { type Taken, takenOf } from './left-out.ts';
 import { type OperatorManifests, payloadFileNames, readOperatorManifests } from './operator.ts';
 import type { RegistryAccess } from './registry-source.ts';
 import { createSourceOpener, imageOf } from './source.ts';
@@ -53,17 +54,15 @@ export interface BuildPayloadOptions {
   readonly access?: RegistryAccess;
 }
 
-export interface BuiltPayload {
+export interface BuiltPayload extends Taken {
   readonly descriptor: Descriptor;
   readonly version: string;
   /** Tag name → pull spec by digest. */
   readonly images: ReadonlyMap<string, string>;
   /** Names of the manifest files. */
   readonly files: readonly string[];
-  /** Objects that no cluster will take, since they lack the annotation of inclusion, in words. */
-  readonly excluded: readonly string[];
-  /** Files that no cluster can read: an update to the release would fail by them. */
-  readonly unreadable: readonly string[];
+  /** Tags that were given and that no operator names; what nodes boot is found by its labels and needs no name. */
+  readonly unnamed: readonly string[];
 }
 
 interface ReleaseImage {
@@ -77,7 +76,7 @@ interface ReleaseImage {
  * Builds a release payload, in the format of `oc adm release new`: the manifests of operators with their images by
  * digest, `image-references` and `release-metadata`.
  *
- * Errors: InputInvalid, ReferenceUnresolved (an image without a source), NotFound, ContentMissing, DiskFull.
+ * Errors: InputInvalid, ReferenceUnresolved (an image without a source, or without a tag), NotFound, ContentMissing, DiskFull.
  */
 export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltPayload> {
   checkVersions(options);
@@ -93,7 +92,8 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
       const pullSpec = `${repositoryOf(tag, operators, options.repository ?? repositoryDefault)}@${digest}`;
       images.set(tag, { tag, pullSpec, labels: config.labels, architecture: config.architecture });
     }
-    const manifests = payloadManifests(operators, images, options.version);
+    const { manifests, whereOf } = payloadManifests(operators, images, options.version);
+    const taken = takenOf(manifests, (file) => whereOf.get(file) ?? file);
     const base = options.base === undefined ? undefined : await opener.open(options.base);
     const architecture = [...images.values()][0]?.architecture;
     const descriptor = await buildImage({
@@ -114,7 +114,8 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
     });
     const pullSpecs = new Map([...images.values()].map((image) => [image.tag, image.pullSpec]));
     const { version } = options;
-    return { descriptor, version, images: pullSpecs, files: [...manifests.keys()], ...leftOut(manifests) };
+    const unnamed = unnamedTags(operators, images);
+    return { descriptor, version, images: pullSpecs, files: [...manifests.keys()], unnamed, ...taken };
   } finally {
     await opener.close();
   }
@@ -154,13 +155,24 @@ function repositoryOf(tag: string, operators: readonly OperatorManifests[], othe
   return otherwise;
 }
 
-/** Names of the files in the payload → their text with images and versions filled in. */
+function unnamedTags(
+  operators: readonly OperatorManifests[],
+  images: ReadonlyMap<string, ReleaseImage>,
+): string[] {
+  const named = new Set(operators.flatMap((operator) => operator.tags.map((tag) => tag.name)));
+  return [...images.values()]
+    .filter(({ tag, labels }) => !named.has(tag) && !isOsImage(labels))
+    .map(({ tag }) => tag);
+}
+
+/** Names of the files in the payload → their text with images and versions filled in, and where each comes from. */
 function payloadManifests(
   operators: readonly OperatorManifests[],
   images: ReadonlyMap<string, ReleaseImage>,
   version: string,
-): Map<string, string> {
+): { manifests: Map<string, string>; whereOf: Map<string, string> } {
   const taken = new Set<string>();
+  const whereOf = new Map<string, string>();
   const manifests = new Map<string, string>();
   for (const operator of operators) {
     const specs = new Map<string, string>();
@@ -176,7 +188,8 @@ function payloadManifests(
     }
     const versions = componentVersions(operator, images);
     for (const [file, name] of payloadFileNames(operator, taken)) {
-      const where = `${operator.directory}/${file}`;
+      const where = join(operator.directory, file);
+      whereOf.set(name, where);
       const text = substituteImages(operator.files.get(file) ?? '', specs);
       manifests.set(name, substituteVersions(text, version, versions, where));
       const left = leftPlaceholder(manifests.get(name) ?? '');
@@ -184,7 +197,7 @@ function payloadManifests(
       throw new SluiceError('ReferenceUnresolved', `${where}: ${left} is in no tag of image-references`);
     }
   }
-  return manifests;
+  return { manifests, whereOf };
 }
 
 function componentVersions(

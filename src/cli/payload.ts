@@ -75,7 +75,8 @@ function buildCommand(): Command {
       `
 An image is known in the release by the repository that the operator's image-references names for its tag, and
 by the digest of what --image gives. In the manifests every mention of that repository becomes this pull spec, and
-0.0.1-snapshot the version. Files without a run level get 0000_50_<directory>_ before their names.
+0.0.1-snapshot the version. An image of a Pod that has neither a tag there nor a digest ends the build, and so does
+a manifest that cannot be read. Files without a run level get 0000_50_<directory>_ before their names.
 
 Example:
   sluice payload build --version 1.1.0 --previous 1.0.0 --manifests ./cache --manifests ./network \\
@@ -116,38 +117,32 @@ async function build(options: BuildOptions): Promise<void> {
   for (const warning of warningsOf(built)) note(warning);
   if (format === 'json' || format === 'yaml') {
     const images = Object.fromEntries(built.images);
-    const { version, files, excluded, unreadable } = built;
-    return await printObject({ version, digest, images, files, excluded, unreadable }, format);
+    const { version, files, excluded, unnamed, applied } = built;
+    return await printObject({ version, digest, images, files, applied, excluded, unnamed }, format);
   }
   if (format === 'name') return print(digest);
   print(`payload ${built.version} ${paint('green', 'built')}: ${options.out}`);
   print(`  digest      ${digest}`);
   print(`  images      ${built.images.size}`);
-  print(`  manifests   ${built.files.length}`);
+  const { count, of, profile } = built.applied;
+  print(`  manifests   ${count} of ${of} apply to ${profile}, in ${built.files.length} files`);
 }
 
 const namesShown = 20;
 
-function warningsOf({ excluded, unreadable }: BuiltPayload): string[] {
-  const listed = (lines: readonly string[]) => [
-    ...lines.slice(0, namesShown).map((line) => `  ${line}`),
-    ...(lines.length > namesShown ? [`  and ${lines.length - namesShown} more`] : []),
+function warningsOf({ excluded, unnamed }: BuiltPayload): string[] {
+  const lines = unnamed.map(
+    (tag) =>
+      `warning: --image ${tag}=…: no image-references names the tag ${tag}, so no manifest gets this image`,
+  );
+  if (excluded.length === 0) return lines;
+  return [
+    ...lines,
+    `warning: no cluster will take ${excluded.length === 1 ? 'this object' : `these ${excluded.length} objects`}; the annotation that they need is`,
+    '  include.release.openshift.io/self-managed-high-availability: "true" (or that of another profile)',
+    ...excluded.slice(0, namesShown).map((line) => `  ${line}`),
+    ...(excluded.length > namesShown ? [`  and ${excluded.length - namesShown} more`] : []),
   ];
-  const lines: string[] = [];
-  if (excluded.length > 0) {
-    lines.push(
-      `warning: no cluster will take ${excluded.length === 1 ? 'this object' : `these ${excluded.length} objects`}: the annotation`,
-      '  include.release.openshift.io/self-managed-high-availability: "true" (or that of another profile) is missing',
-      ...listed(excluded),
-    );
-  }
-  if (unreadable.length > 0) {
-    lines.push(
-      'warning: an update to this release would fail, since it cannot be read:',
-      ...listed(unreadable),
-    );
-  }
-  return lines;
 }
 
 async function inspect(source: string, options: { output?: string }): Promise<void> {

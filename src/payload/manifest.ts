@@ -54,7 +54,8 @@ export function readManifests(files: ReadonlyMap<string, Uint8Array>): {
     try {
       documents = parseYamlDocuments(bytes, file);
     } catch (error) {
-      problems.push({ file, problem: messageOf(error) });
+      // The file stands beside the problem: once is enough.
+      problems.push({ file, problem: messageOf(error).replace(`${file} `, 'it ') });
       continue;
     }
     const seen = new Set<string>();
