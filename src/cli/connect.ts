@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { isSluiceError, SluiceError } from '../errors/error.ts';
 import { parseDuration } from '../gates/duration.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { KubeconfigIdentity } from '../kube/kubeconfig.ts';
+import { clusterPlaces, nextWithoutKubeconfig } from './up-directory.ts';
 
 /** The options by which every command finds its cluster, as kubectl's. */
 export interface ConnectOptions {
@@ -15,18 +17,36 @@ export function withConnection(command: Command): Command {
     .option('--context <name>', 'a context of the kubeconfig');
 }
 
+/**
+ * The cluster and the identity that the options, the environment or the home directory name; where none do, the answer
+ * names the kubeconfigs of clusters that were made on this machine. Errors: NotFound, InputInvalid.
+ */
+export async function findCluster(
+  options: ConnectOptions,
+  environment: NodeJS.ProcessEnv = process.env,
+  places: readonly string[] = clusterPlaces(),
+): Promise<KubeconfigIdentity> {
+  const { findKubeconfig } = await import('../kube/kubeconfig.ts');
+  try {
+    return findKubeconfig({
+      env: environment,
+      ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
+      ...(options.context === undefined ? {} : { context: options.context }),
+    });
+  } catch (error) {
+    if (options.kubeconfig !== undefined || !isSluiceError(error, 'NotFound')) throw error;
+    throw new SluiceError('NotFound', error.message, { next: nextWithoutKubeconfig(places), cause: error });
+  }
+}
+
 /** A client of the cluster that the options, the environment or the home directory name. */
 export async function connect(
   options: ConnectOptions,
   how: { readonly installs?: boolean } = {},
 ): Promise<KubeClient> {
-  const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const platform = await import('../kube/platform.ts');
   const { programVersion } = await import('../program/build.ts');
-  const identity = findKubeconfig({
-    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
-    ...(options.context === undefined ? {} : { context: options.context }),
-  });
+  const identity = await findCluster(options);
   return await platform.connect(identity, { userAgent: `sluice/${programVersion()}`, ...how });
 }
 

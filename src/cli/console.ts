@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
-import { type ConnectOptions, withConnection } from './connect.ts';
+import { type ConnectOptions, findCluster, withConnection } from './connect.ts';
 import { note, print } from './output.ts';
+import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
 
 interface ConsoleCommandOptions extends ConnectOptions {
   readonly listen: string;
@@ -26,7 +27,6 @@ interface LinkOptions {
   readonly kubeconfig?: string;
 }
 
-const upDirectory = '/var/lib/sluice/up';
 const socketName = 'console.sock';
 
 /** `sluice console`, `console link`. */
@@ -49,7 +49,10 @@ export function command(): Command {
     .command('link')
     .description('Print a new link to a console that runs on this machine; it is good for one login')
     .option('--socket <file>', "the console's socket")
-    .option('--dir <dir>', `the directory of sluice up (default: that of the kubeconfig, ${upDirectory})`)
+    .option(
+      '--dir <dir>',
+      `the directory of sluice up (default: that of the kubeconfig, ${upDirectoryDefault})`,
+    )
     .option('--kubeconfig <file>', 'finds the directory of sluice up')
     .action((_: object, self: Command) => link(self.optsWithGlobals() as LinkOptions));
   root.addHelpText(
@@ -69,7 +72,6 @@ Examples:
 
 async function start(options: ConsoleCommandOptions): Promise<void> {
   const { runConsole } = await import('../console/run.ts');
-  const { findKubeconfig } = await import('../kube/kubeconfig.ts');
   const { parseListen } = await import('../http/listen.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { endSoon, followParent, terminationSignal } = await import('../process/parent.ts');
@@ -85,10 +87,7 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
     });
   }
   followParent();
-  const identity = findKubeconfig({
-    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
-    ...(options.context === undefined ? {} : { context: options.context }),
-  });
+  const identity = await findCluster(options);
   const tls =
     options.tlsCert === undefined || options.tlsKey === undefined
       ? {}
@@ -145,10 +144,9 @@ function publicOf(text: string): string {
 async function link(options: LinkOptions): Promise<void> {
   const { existsSync } = await import('node:fs');
   const { askForLink } = await import('../console/link.ts');
-  const kubeconfig = options.kubeconfig ?? process.env.KUBECONFIG;
-  const directories = [options.dir, kubeconfig === undefined ? undefined : dirname(kubeconfig), upDirectory]
-    .flatMap((each) => (each === undefined || each === '' ? [] : [join(resolve(each), socketName)]))
-    .slice(0, options.dir === undefined ? undefined : 1);
+  const directories = findUpDirectories(options, process.env).directories.map((each) =>
+    join(each, socketName),
+  );
   const socket = options.socket ?? directories.find((each) => existsSync(each));
   if (socket === undefined) {
     throw new SluiceError('NotFound', `no console runs here (looked for ${directories.join(', ')})`, {

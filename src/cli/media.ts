@@ -16,6 +16,7 @@ import {
   printObject,
   printTable,
 } from './output.ts';
+import { upDirectoryDefault } from './up-directory.ts';
 
 type MediaOptions = NodeSocketOptions & ConnectOptions & { readonly output?: string; readonly mount?: true };
 
@@ -59,7 +60,10 @@ Examples:
 function local(command: Command): Command {
   return command
     .option('--node <name>', 'the node of this machine (default: the first)')
-    .option('--dir <dir>', 'the directory of sluice up (default: that of the kubeconfig, /var/lib/sluice/up)')
+    .option(
+      '--dir <dir>',
+      `the directory of sluice up (default: that of the kubeconfig, ${upDirectoryDefault})`,
+    )
     .option('--socket <file>', "the node's socket")
     .option('--kubeconfig <file>', 'finds the directory of sluice up')
     .option(formatFlag, formatHelp);

@@ -1,22 +1,20 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { SluiceError } from '../errors/error.ts';
+import { findUpDirectories, type UpDirectoryOptions } from './up-directory.ts';
 
-export interface NodeSocketOptions {
+export interface NodeSocketOptions extends UpDirectoryOptions {
   readonly node?: string | undefined;
-  /** Directory of `sluice up`. */
-  readonly dir?: string | undefined;
   readonly socket?: string | undefined;
-  readonly kubeconfig?: string | undefined;
 }
 
 /** The node of a host that runs one. */
 const hostSocket = '/run/sluice/node.sock';
-const upDirectory = '/var/lib/sluice/up';
 
 /**
  * The socket of a node process on this machine: the one that is named; else the host's own; else, below the
- * directory of `sluice up` (given, or where the kubeconfig lies), the named or the first node.
+ * directory of `sluice up` (given, or where the kubeconfig lies), the named or the first node. A kubeconfig of a
+ * `sluice up` means its nodes, not the host's own.
  * Errors: NotFound, with where it was looked for.
  */
 export function findNodeSocket(
@@ -24,8 +22,8 @@ export function findNodeSocket(
   environment: NodeJS.ProcessEnv = process.env,
 ): string {
   if (options.socket !== undefined) return options.socket;
-  if (options.node === undefined && options.dir === undefined && existsSync(hostSocket)) return hostSocket;
-  const looked = directories(options, environment);
+  const { named, directories: looked } = findUpDirectories(options, environment);
+  if (options.node === undefined && !named && existsSync(hostSocket)) return hostSocket;
   for (const directory of looked) {
     const found = nodesBelow(directory).filter(
       (each) => options.node === undefined || each.node === options.node,
@@ -36,15 +34,6 @@ export function findNodeSocket(
   throw new SluiceError('NotFound', `${which} on this machine (looked in ${looked.join(', ')})`, {
     next: 'Run this on the machine of the node, or say where: --dir DIR of sluice up, or --socket FILE.',
   });
-}
-
-function directories(options: NodeSocketOptions, environment: NodeJS.ProcessEnv): string[] {
-  if (options.dir !== undefined) return [options.dir];
-  const kubeconfigs = [options.kubeconfig, ...(environment.KUBECONFIG ?? '').split(delimiter)];
-  return [
-    ...kubeconfigs.flatMap((path) => (path === undefined || path === '' ? [] : [dirname(path)])),
-    upDirectory,
-  ];
 }
 
 function nodesBelow(directory: string): { node: string; socket: string }[] {

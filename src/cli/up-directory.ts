@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { isPackaged, shippedRoot } from '../program/files.ts';
+
+/** Where `sluice up` keeps its cluster when nobody says otherwise. */
+export const upDirectoryDefault = '/var/lib/sluice/up';
+/** Below the place of `./quickstart`: the cluster that it leaves running with `--keep`. */
+const quickstartCluster = '.quickstart/cluster';
+
+export interface UpDirectoryOptions {
+  /** Directory of `sluice up`. */
+  readonly dir?: string | undefined;
+  readonly kubeconfig?: string | undefined;
+}
+
+/**
+ * Directories of `sluice up` in the order in which they are looked at. `named`: it is the one that was given, or that
+ * whose kubeconfig is in use (its state lies beside it), so that no other cluster of this machine is meant.
+ */
+export function findUpDirectories(
+  options: UpDirectoryOptions,
+  environment: NodeJS.ProcessEnv,
+): { readonly named: boolean; readonly directories: readonly string[] } {
+  if (options.dir !== undefined) return { named: true, directories: [resolve(options.dir)] };
+  const kubeconfigs =
+    options.kubeconfig === undefined ? (environment.KUBECONFIG ?? '').split(delimiter) : [options.kubeconfig];
+  const beside = kubeconfigs.filter((path) => path !== '').map((path) => dirname(resolve(path)));
+  const ofUp = beside.filter((directory) => existsSync(join(directory, 'state.json')));
+  if (ofUp.length > 0) return { named: true, directories: ofUp };
+  return { named: false, directories: [...beside, upDirectoryDefault] };
+}
+
+/** Directories in which a cluster of this machine may have been made. */
+export function clusterPlaces(): string[] {
+  const checkouts = [process.cwd(), ...(isPackaged ? [] : [shippedRoot])];
+  const made = checkouts.map((place) => join(place, quickstartCluster));
+  return [...new Set([...made, upDirectoryDefault])];
+}
+
+/** What to do where there is no kubeconfig: names those of the clusters that were made in `places`. */
+export function nextWithoutKubeconfig(places: readonly string[]): string {
+  const found = places.map((place) => join(place, 'kubeconfig')).filter((file) => existsSync(file));
+  if (found.length === 0) {
+    return 'Give one with --kubeconfig, or set KUBECONFIG: sluice up and ./quickstart --keep print theirs.';
+  }
+  const commands = found.map((file) => `export KUBECONFIG=${file}`).join(', or: ');
+  return `For the cluster of this machine: ${commands}. For another: --kubeconfig FILE.`;
+}
