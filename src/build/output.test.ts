@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -212,4 +212,21 @@ test('what is missing from a delta beside what was signed as left out is a probl
   await rm(join(directory, 'delta/docker/registry/v2/blobs/sha256', layer.slice(0, 2), layer, 'data'));
   const found = await verify(join(directory, 'delta'));
   assert.match(found.problems[0]?.problem ?? '', new RegExp(layer));
+});
+
+test('a name that ends as a file of another format does is no directory, unless one is there', async () => {
+  for (const name of ['u2.zip', 'u.tar.gz', 'u.tgz', 'u.img', 'u.raw', 'u.qcow2', 'u.ISO']) {
+    const out = join(directory, name);
+    await assert.rejects(build(out), {
+      code: 'Usage',
+      message: new RegExp(`${name.replaceAll('.', '\\.')}: no \\.\\w+ file can be written`),
+      next: /\.iso, \.squashfs or \.tar/,
+    });
+    assert.ok(!(await readdir(directory)).some((each) => each.startsWith(name)), name);
+  }
+  for (const name of ['usb.zip', 'release-1.1']) {
+    if (name === 'usb.zip') await mkdir(join(directory, name));
+    await build(join(directory, name));
+    assert.equal((await verify(join(directory, name))).problems.length, 0);
+  }
 });

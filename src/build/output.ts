@@ -33,13 +33,15 @@ export interface BundleOutput {
 
 /**
  * Prepares the output: `FILE.iso`, `FILE.squashfs` and `FILE.tar` are put together beside the file, which appears
- * under its name when it is whole; anything else is a directory, new, empty, or media to add another bundle to.
+ * under its name when it is whole; anything else is a directory, new, empty, or media to add another bundle to. A name
+ * that ends as a file of another format does is refused, unless such a directory is there.
  *
  * @param splitBytes most bytes of one file: the output becomes parts (`FILE.iso.000`, …).
- * Errors: Conflict (there is something else already), NotFound (no directory for it), DiskFull.
+ * Errors: Usage (a format that is not written), Conflict (there is something else already), NotFound (no directory for it), DiskFull.
  */
 export async function prepareOutput(path: string, splitBytes?: number): Promise<BundleOutput> {
   const format = formatOf(path);
+  if (format === 'directory') await refuseOtherFormat(path);
   if (format !== 'directory') return await prepareFile(path, format, splitBytes);
   if (splitBytes === undefined) return await prepareMedia(path);
   if (!(await isEmptyOrAbsent(path))) {
@@ -54,6 +56,19 @@ export async function prepareOutput(path: string, splitBytes?: number): Promise<
 function formatOf(path: string): OutputFormat {
   for (const format of ['iso', 'squashfs', 'tar'] as const) if (path.endsWith(`.${format}`)) return format;
   return 'directory';
+}
+
+/** Endings of files: whoever writes one does not mean a directory. */
+const otherFormat =
+  /\.(?:zip|gz|tgz|bz2|xz|zst|tbz2?|txz|tzst|7z|rar|lz4|cpio|img|raw|bin|qcow2?|vmdk|vhdx?|vdi|dd|dmg|sfs|sqsh|sqfs|squash|udf|cdr|rpm|deb|oci|json|ya?ml)$/i;
+const wrongCase = /\.(?:iso|squashfs|tar)$/i;
+
+async function refuseOtherFormat(path: string): Promise<void> {
+  const ending = (otherFormat.exec(path) ?? wrongCase.exec(path))?.[0];
+  if (ending === undefined || (await kindOf(path)) === 'directory') return;
+  throw new SluiceError('Usage', `--out ${path}: no ${ending} file can be written`, {
+    next: 'Give a file that ends in .iso, .squashfs or .tar, or a directory; one that is there already may have any name.',
+  });
 }
 
 async function prepareMedia(path: string): Promise<BundleOutput> {

@@ -170,7 +170,11 @@ async function readPrivateKey(file: string, passwordFile: string | undefined): P
     });
   });
   const { decryptKey, isEncryptedKey } = await import('../trust/encrypted-key.ts');
-  if (!isEncryptedKey(pem)) return pem;
+  if (!isEncryptedKey(pem)) {
+    const { parsePrivateKey } = await import('../trust/keys.ts');
+    parsePrivateKey(pem, file);
+    return pem;
+  }
   const { readKeyPassword } = await import('./key-password.ts');
   return decryptKey(pem, await readKeyPassword(file, { file: passwordFile }), file);
 }

@@ -25,7 +25,11 @@ test('a new key pair is PKCS#8 and SPKI PEM, and its halves belong together', ()
 
 test('a private key, a certificate, another kind of key and rubbish are refused as trusted keys', () => {
   const pair = generateSigningKey();
-  assert.throws(() => parseTrustedKey('k', pair.privatePem), { code: 'InputInvalid' });
+  assert.throws(() => parseTrustedKey('sluice.key', pair.privatePem), {
+    code: 'InputInvalid',
+    message: 'key sluice.key is a private key, and a public one is needed here',
+    next: /Give the public key beside it: sluice\.pub/,
+  });
   assert.throws(() => parseTrustedKey('k', 'rubbish'), { code: 'InputInvalid' });
   const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
   assert.throws(() => parseTrustedKey('k', ed25519), { code: 'InputInvalid', message: /ed25519/ });
@@ -35,7 +39,11 @@ test('a private key, a certificate, another kind of key and rubbish are refused 
   });
   assert.throws(() => parsePrivateKey(pair.publicPem, 'sluice.key'), {
     code: 'InputInvalid',
-    message: /sluice\.key/,
+    message: 'sluice.key is a public key, and signing needs the private one',
+    next: /Give the private key beside it: sluice\.key/,
+  });
+  assert.throws(() => parsePrivateKey('rubbish', 'sluice.key'), {
+    message: 'sluice.key is not an unencrypted private key in PEM',
   });
 });
 

@@ -7,7 +7,7 @@ import {
 } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import { SluiceError, systemCode } from '../errors/error.ts';
 
 /** Bytes of one key file; a P-256 key has under 300. */
 const keyBytesMax = 64 * 1024;
@@ -49,14 +49,27 @@ export function generateSigningKey(): SigningKeyPair {
 /** Reads a public key as it is trusted. Errors: InputInvalid where it is not a P-256 key in SPKI PEM. */
 export function parseTrustedKey(name: string, pem: string): TrustedKey {
   if (pem.length > keyBytesMax) throw new SluiceError('InputTooLarge', `key ${name} has more than 64 KiB`);
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) {
+    throw new SluiceError('InputInvalid', `key ${name} is a private key, and a public one is needed here`, {
+      next: 'Give the public key beside it: sluice.pub of sluice bundle keygen, cosign.pub of cosign. The private key stays with whoever signs.',
+    });
+  }
+  const next = 'Give sluice.pub of sluice bundle keygen, or cosign.pub of cosign.';
+  // createPublicKey also takes a certificate.
+  if (!pem.includes('-----BEGIN PUBLIC KEY-----')) {
+    throw new SluiceError(
+      'InputInvalid',
+      `key ${name} is not a public key in PEM: it holds no PUBLIC KEY block`,
+      { next },
+    );
+  }
   let key: KeyObject;
   try {
-    // createPublicKey also takes a private key or a certificate; a secret among trusted keys is a mistake to name.
-    if (!pem.includes('-----BEGIN PUBLIC KEY-----')) throw new Error('it holds no PUBLIC KEY block');
     key = createPublicKey(pem);
-  } catch (error) {
-    throw new SluiceError('InputInvalid', `key ${name} is not a public key in PEM: ${messageOf(error)}`, {
-      cause: error,
+  } catch (cause) {
+    throw new SluiceError('InputInvalid', `key ${name} is not a public key in PEM: its block is damaged`, {
+      cause,
+      next,
     });
   }
   requireP256(key, name);
@@ -79,18 +92,19 @@ export function publicKeyOf(privatePem: string, name: string): TrustedKey {
 
 /** Reads a private signing key. Errors: InputInvalid where it is not an unencrypted P-256 key in PKCS#8 PEM. */
 export function parsePrivateKey(privatePem: string, name: string): KeyObject {
+  if (privatePem.includes('-----BEGIN PUBLIC KEY-----')) {
+    throw new SluiceError('InputInvalid', `${name} is a public key, and signing needs the private one`, {
+      next: 'Give the private key beside it: sluice.key of sluice bundle keygen, cosign.key of cosign.',
+    });
+  }
   let key: KeyObject;
   try {
     key = createPrivateKey(privatePem);
-  } catch (error) {
-    throw new SluiceError(
-      'InputInvalid',
-      `${name} is not an unencrypted private key in PEM: ${messageOf(error)}`,
-      {
-        cause: error,
-        next: 'Make one with: sluice bundle keygen --out DIR',
-      },
-    );
+  } catch (cause) {
+    throw new SluiceError('InputInvalid', `${name} is not an unencrypted private key in PEM`, {
+      cause,
+      next: 'Give sluice.key; make one with: sluice bundle keygen --out DIR',
+    });
   }
   requireP256(key, name);
   return key;
