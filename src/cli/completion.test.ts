@@ -73,3 +73,12 @@ test('where there is no cluster there are no names, and no complaint', () => {
   assert.deepEqual([status, stdout, stderr], [0, '', '']);
   assert.equal(asking('everything').status, 2);
 });
+
+test('a shell that has no completion: those that have one', () => {
+  const { status, stderr } = spawnSync(join(repository, 'sluice'), ['completion', 'tcsh'], {
+    encoding: 'utf8',
+    env: environment,
+  });
+  assert.equal(status, 2);
+  assert.match(stderr, /no completion for the shell 'tcsh'\n {2}next: Use one of: bash, zsh, fish\./);
+});

@@ -23,7 +23,11 @@ Examples:
     .action(async (shell: string, kind: string | undefined) => {
       if (shell === 'names') return await printNames(kind);
       const script = scripts[shell];
-      if (script === undefined) throw new SluiceError('Usage', `no completion for the shell '${shell}'`);
+      if (script === undefined) {
+        throw new SluiceError('Usage', `no completion for the shell '${shell}'`, {
+          next: `Use one of: ${Object.keys(scripts).join(', ')}.`,
+        });
+      }
       // A script is data: nothing in it is shown as the program was called.
       process.stdout.write(`${script(await continuations(table))}\n`);
     });

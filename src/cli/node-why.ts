@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { NodeUpdate } from '../api/resources.ts';
-import { SluiceError } from '../errors/error.ts';
 import { type ConnectOptions, connect } from './connect.ts';
 import { explainNode, type ShownNode } from './node-explain.ts';
 import { humanDuration, note, parseFormat, print, printObject, printTable } from './output.ts';
+import { noSuchNode } from './unknown-node.ts';
 
 interface ShowOptions extends ConnectOptions {
   readonly output?: string;
@@ -28,7 +28,11 @@ async function nodesOf(names: readonly string[], options: ShowOptions): Promise<
   try {
     const { items } = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
     const unknown = names.filter((name) => !items.some(({ metadata }) => metadata.name === name));
-    if (unknown.length > 0) throw new SluiceError('NotFound', `there is no node ${unknown.join(', ')}`);
+    if (unknown.length > 0)
+      throw noSuchNode(
+        unknown,
+        items.map(({ metadata }) => metadata.name ?? ''),
+      );
     return items
       .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name ?? ''))
       .map(fromCluster);

@@ -13,6 +13,7 @@ import {
   printObject,
   printTable,
 } from './output.ts';
+import { noSuchNode } from './unknown-node.ts';
 
 interface WindowOptions extends ConnectOptions {
   readonly nodes?: string;
@@ -246,7 +247,7 @@ async function eachNode(
     } else if (wanted !== 'all') {
       const asked = wanted.split(',');
       const unknown = asked.filter((name) => !names.has(name));
-      if (unknown.length > 0) throw new SluiceError('NotFound', `there is no node ${unknown.join(', ')}`);
+      if (unknown.length > 0) throw noSuchNode(unknown, names);
       names = new Set(asked);
     }
     const chosen = items.filter((node) => names.has(node.metadata.name ?? ''));
