@@ -1,9 +1,9 @@
-import { CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { type ErrorCode, errorTable, messageOf, SluiceError, systemCode } from '../errors/error.ts';
 import { asCalled, programName } from './called.ts';
 import type { CommandEntry } from './command-entry.ts';
 import { spreadExamples } from './examples.ts';
-import { note } from './output.ts';
+import { formatFlag, note, parseFormat } from './output.ts';
 
 /**
  * Loads a command, runs it and turns whatever it throws into one plain message and an exit code. A command that
@@ -30,7 +30,9 @@ export async function runCommand(
         writeErr: (text) => process.stderr.write(asCalled(text)),
       });
       each.configureHelp({ helpWidth: process.stdout.columns ?? 110 });
+      if (each.commands.length > 0 && each.registeredArguments.length === 0) refuseUnknownWord(each);
     });
+    root.hook('preAction', (_, action) => judgeFormat(action));
     await root.parseAsync([...args], { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
@@ -48,9 +50,28 @@ const systemErrors: Readonly<Record<string, { code: ErrorCode; next: string }>> 
   ENOSPC: { code: 'DiskFull', next: 'Free space on that disk, then run it again.' },
 };
 
-type CommandLike = import('commander').Command;
+/**
+ * A word after a command that has an action of its own is a subcommand that does not exist, not an argument too many:
+ * it is judged as of a command that has nothing but subcommands, with the hint at what was probably meant.
+ */
+function refuseUnknownWord(command: Command): void {
+  command.allowExcessArguments(true);
+  command.hook('preAction', (_, action) => {
+    if (action !== command || command.args.length === 0) return;
+    const names = new Command(command.name()).copyInheritedSettings(command);
+    for (const child of command.commands) names.command(child.name());
+    names.parse(command.args, { from: 'user' });
+  });
+}
 
-function forEachCommand(command: CommandLike, visit: (command: CommandLike) => void): void {
+/** A word that is no format is the person's mistake, whatever the command would have met before it answers. */
+function judgeFormat(action: Command): void {
+  const option = action.options.find((each) => each.flags === formatFlag);
+  // A command above it may have the option too, and takes the word then.
+  if (option !== undefined) parseFormat(action.optsWithGlobals()[option.attributeName()]);
+}
+
+function forEachCommand(command: Command, visit: (command: Command) => void): void {
   visit(command);
   for (const child of command.commands) forEachCommand(child, visit);
 }

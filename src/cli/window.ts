@@ -46,7 +46,7 @@ export function command(): Command {
   const close = where(root.command('close').description('Take the permission back'))
     .addOption(poolOption())
     .action(closeWindow);
-  const status = where(root.command('status').description('Show where a window is open'))
+  const status = where(root.command('status').alias('ls').description('Show where a window is open'))
     .option(formatFlag, formatHelp)
     .action(showWindows);
   for (const each of [open, close, status]) withConnection(each);
@@ -137,11 +137,13 @@ export function placeOf(
   return fromEnvironment === '' ? { kind: 'host' } : { kind: 'cluster', by: `KUBECONFIG=${fromEnvironment}` };
 }
 
-/** Whether it is about a cluster; which of both is said, since the same words can mean either. */
+/**
+ * Whether it is about a cluster; which of both is said, since the same words can mean either. Of a cluster it is said
+ * once that was reached (`eachNode`).
+ */
 function isOfCluster(options: WindowOptions): boolean {
   const place = placeOf(options, process.env);
-  if (place.kind === 'cluster') note(`of the cluster, by ${place.by} (this host: --host)`);
-  else note('of this host (a cluster: --nodes, --kubeconfig or KUBECONFIG)');
+  if (place.kind === 'host') note('of this host (a cluster: --nodes, --kubeconfig or KUBECONFIG)');
   return place.kind === 'cluster';
 }
 
@@ -197,7 +199,9 @@ async function showWindows(options: WindowOptions): Promise<void> {
       found.kind === 'allowed'
         ? markerAllows(found.marker, only === undefined ? {} : { version: only }, Date.now())
         : found;
-    if (format === 'json' || format === 'yaml') return await printObject({ path, ...look }, format);
+    if (format === 'json' || format === 'yaml') {
+      return await printObject({ path, state: look.kind === 'allowed' ? 'open' : 'closed', ...look }, format);
+    }
     if (format === 'name') return print(path);
     if (look.kind === 'denied') return print(`closed: ${look.message}`);
     const { notAfter, once, release } = look.marker;
@@ -209,18 +213,17 @@ async function showWindows(options: WindowOptions): Promise<void> {
       `open ${end}${once ? ', for one reboot' : ''}${release === undefined ? '' : `, only into ${release}`} (${path})`,
     );
   }
-  const rows: { node: string; window: NodeUpdate['spec']['window'] }[] = [];
-  await eachNode(options, async (_, name, node) => {
-    rows.push({ node: name, window: node.spec.window });
+  const rows: { node: string; state: WindowState; window: NodeUpdate['spec']['window'] }[] = [];
+  await eachNode(options, async (_, name, { spec: { window } }) => {
+    rows.push({ node: name, state: stateOf(window, Date.now()), window });
   });
   if (format === 'json' || format === 'yaml') return await printObject(rows, format);
   if (format === 'name') return print(rows.map(({ node }) => `nodeupdate/${node}`).join('\n'));
   printTable(
     ['NODE', 'WINDOW', 'ENDS IN', 'ONCE', 'RELEASE'],
-    rows.map(({ node, window }) => {
-      if (window === undefined) return [node, 'closed', '', '', ''];
+    rows.map(({ node, state, window }) => {
+      if (window === undefined) return [node, state, '', '', ''];
       const left = Date.parse(window.notAfter) - Date.now();
-      const state = left > 0 ? 'open' : 'ended';
       return [
         node,
         state,
@@ -232,12 +235,22 @@ async function showWindows(options: WindowOptions): Promise<void> {
   );
 }
 
+export type WindowState = 'open' | 'ended' | 'closed';
+
+/** @param now Unix milliseconds. */
+export function stateOf(window: NodeUpdate['spec']['window'], now: number): WindowState {
+  if (window === undefined) return 'closed';
+  return Date.parse(window.notAfter) > now ? 'open' : 'ended';
+}
+
 async function eachNode(
   options: WindowOptions,
   act: (client: KubeClient, name: string, node: NodeUpdate) => Promise<void>,
 ): Promise<void> {
   const client = await connect(options);
   try {
+    const place = placeOf(options, process.env);
+    if (place.kind === 'cluster') note(`of the cluster, by ${place.by} (this host: --host)`);
     const wanted = options.nodes ?? 'all';
     const { items } = await client.list<NodeUpdate>(client.kinds.NodeUpdate);
     let names = new Set(items.map((node) => node.metadata.name ?? ''));
