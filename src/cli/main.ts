@@ -33,7 +33,8 @@ async function topHelp(): Promise<string> {
     '',
     examples,
     '',
-    'Exit codes: 0 done, 1 failed, 2 usage, 3 blocked by a finding, 5 could not be completed, 6 verification failed.',
+    'Exit codes: 0 done, 1 failed, 2 usage, 3 blocked by a finding, 4 done with accepted risks (--detailed-exitcode),',
+    '5 could not be completed, 6 verification failed.',
     '',
   ].join('\n');
 }
