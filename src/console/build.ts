@@ -24,6 +24,7 @@ export const sharedSources: readonly string[] = [
   'src/gates/run-request.ts',
   'src/gates/version.ts',
   'src/kube/backoff.ts',
+  'src/observe/bytes.ts',
   'src/release/in-use.ts',
   'src/release/known.ts',
   'src/release/pause.ts',

@@ -1,18 +1,7 @@
 import { words } from './english.ts';
 
-const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-
-/** Bytes as disks are sold: 1 GB = 10⁹ bytes, three digits. */
-export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${value.toFixed(digits)} ${units[unit]}`;
-}
+/** One unit for people, here and on the command line. */
+export { humanBytes as formatBytes } from '../../src/observe/bytes.ts';
 
 /** A span as a person says it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`. */
 export function formatSpan(ms: number): string {
