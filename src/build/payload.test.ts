@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { needs, sharedData } from '../../tests/tier.ts';
+import { needs, repository, sharedData } from '../../tests/tier.ts';
 import { openLayout } from '../oci/layout.ts';
 import { type Payload, readPayload } from '../payload/payload.ts';
 import { parseImageReferences } from '../payload/references.ts';
@@ -305,4 +305,17 @@ test('an image that no operator names is told of, unless nodes boot it', async (
     'a.yaml': object('taken', included),
   };
   assert.deepEqual((await buildOf('unnamed', files, images)).unnamed, ['oops']);
+});
+
+test('the operator that the README builds: its image is pinned, and a cluster takes all of it', async () => {
+  const { applied, unnamed } = await buildPayload({
+    version: '1.1.0',
+    previous: [],
+    manifests: [join(repository, 'docs', 'my-operator')],
+    images: new Map([['my-operator', await image('my-operator')]]),
+    out: { directory: join(directory, 'readme'), reference: 'p' },
+    scratch: join(directory, 'scratch'),
+  });
+  assert.equal(applied.count, applied.of);
+  assert.deepEqual(unnamed, []);
 });
