@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -115,8 +117,33 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     await sluice(['preflight', 'run'], 2);
   });
 
-  test('--dry-run runs the checks and changes nothing', async () => {
+  test('Ctrl-C ends the watching: what was asked for goes on, and is said to', async () => {
     await plane.mount('1.1.0', 'master-0');
+    let release = () => {};
+    const after = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    ends = { ...blocks, after };
+    const args = ['upgrade', '--to', '1.1.0', '--kubeconfig', plane.cluster.kubeconfig];
+    const child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      if (/Requested update/.test(text)) child.kill('SIGINT');
+      said += text;
+    });
+    const [code] = await once(child, 'close');
+    assert.equal(code, 130, said);
+    assert.match(
+      said,
+      /the request for 1\.1\.0 stands[\s\S]* {2}see how it goes: \S*sluice upgrade status\n/,
+    );
+    assert.equal((await readVersion(plane.client))?.spec.desiredUpdate?.version, '1.1.0');
+    await sluice(['upgrade', 'clear'], 0);
+    ends = blocks;
+    release();
+  });
+
+  test('--dry-run runs the checks and changes nothing', async () => {
     const { stdout } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 3);
     assert.match(stdout, /^BLOCKED: 1 unaccepted risk: LegacyMode$/m);
     assert.match(stdout, /^LegacyMode +demo +Risk +\d+s +legacyMode is on$/m);

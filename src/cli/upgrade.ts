@@ -151,9 +151,9 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   const { accept = [] } = options;
   if (accept.length > 0) await sharePreflight(client, release, { accept });
   const { desireUpdate } = await import('../update/desire.ts');
+  const signal = terminationSignal();
   const asked = await desireUpdate(client, release, { force: options.force === true });
   note(`Requested update to ${shown}`);
-  const signal = terminationSignal();
   const judged = await request.untilJudged(client, asked, release, signal).catch(unlessLeft(signal));
   if (judged === undefined) {
     return leave(`the request for ${shown} stands, and goes through by itself once nothing is against it`, [
