@@ -149,6 +149,7 @@ export const words = {
     nodeCounts: {
       current: (version: string) => `run ${version}`,
       held: 'staged and held',
+      idle: 'were given nothing yet',
       moving: 'staging or rebooting',
       degraded: 'need a person',
     },
@@ -359,6 +360,8 @@ export const words = {
     graphLabel: (current: string) => `The graph of versions; the cluster runs ${current}`,
     graphStates: {
       current: 'runs now',
+      coming: 'being applied',
+      leaving: 'being left',
       reachable: 'can be reached',
       blocked: 'checks stand against it',
       unreachable: 'no way from here',
@@ -480,6 +483,7 @@ export const words = {
       Risk: 'Risk',
       Error: 'Error',
       Running: 'Running',
+      Info: 'Information',
       Skipped: 'Skipped',
       Passed: 'Passed',
     } as Readonly<Record<string, string>>,
@@ -492,6 +496,8 @@ export const words = {
           return n === 1 ? '1 risk' : `${n} risks`;
         case 'Error':
           return n === 1 ? '1 error' : `${n} errors`;
+        case 'Info':
+          return `${n} information`;
         default:
           return `${n} ${result.toLowerCase()}`;
       }

@@ -48,12 +48,13 @@ function NodeSummary({ facts }: { readonly facts: Facts }) {
   const { updates } = facts;
   const version = facts.version?.status?.desired.version ?? '';
   const counts = useMemo(() => {
-    const found = { current: 0, held: 0, moving: 0, degraded: 0 };
+    const found = { current: 0, held: 0, moving: 0, idle: 0, degraded: 0 };
     for (const update of updates) {
       const { status } = update;
       if (conditionOf(update, 'Degraded')?.status === 'True') found.degraded += 1;
       else if ((status?.holds?.length ?? 0) > 0 && status?.staged !== undefined) found.held += 1;
       else if (status?.booted?.version === version && status.state !== 'Finalizing') found.current += 1;
+      else if (update.spec.osImage === undefined && status?.state !== 'Finalizing') found.idle += 1;
       else found.moving += 1;
     }
     return found;
@@ -62,6 +63,7 @@ function NodeSummary({ facts }: { readonly facts: Facts }) {
     ['degraded', said.nodeCounts.degraded, 'danger'],
     ['held', said.nodeCounts.held, 'warning'],
     ['moving', said.nodeCounts.moving, 'working'],
+    ['idle', said.nodeCounts.idle, 'plain'],
     ['current', said.nodeCounts.current(version), 'good'],
   ];
   return (

@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpdatePreflight, UpdatePreflightStatusCheck } from '../../../src/api/resources.ts';
-import { canAccept, compareReports, filterChecks, newestReports, otherOf, type Result } from './report.ts';
+import {
+  canAccept,
+  compareReports,
+  countResults,
+  filterChecks,
+  newestReports,
+  otherOf,
+  type Result,
+} from './report.ts';
 
-const check = (name: string, result: Result, more: Partial<UpdatePreflightStatusCheck> = {}) => ({
+const check = (
+  name: string,
+  result: UpdatePreflightStatusCheck['result'],
+  more: Partial<UpdatePreflightStatusCheck> = {},
+) => ({
   name,
   result,
   ...more,
@@ -41,6 +53,14 @@ test('checks are found by result and by any word that is shown', () => {
   assert.deepEqual(names(['Risk', 'Error'], ''), ['LegacyMode', 'Lost']);
   assert.deepEqual(names([], ' SETTINGS '), ['LegacyMode']);
   assert.deepEqual(names(['Passed'], 'pull'), []);
+});
+
+test('a risk that only informs counts as information, and is found as such', () => {
+  const checks = [check('Content', 'Risk', { severity: 'info' }), check('Legacy', 'Risk')];
+  const { Risk, Info } = countResults(checks);
+  assert.deepEqual([Risk, Info], [1, 1]);
+  const names = (wanted: Result) => filterChecks(checks, new Set([wanted]), '').map(({ name }) => name);
+  assert.deepEqual([names('Risk'), names('Info')], [['Legacy'], ['Content']]);
 });
 
 test('only risks can be accepted', () => {

@@ -4,8 +4,14 @@ import type {
   UpdatePreflightStatusHistory,
 } from '../../../src/api/resources.ts';
 
-export const results = ['Risk', 'Error', 'Running', 'Skipped', 'Passed'] as const;
+/** Results as they are counted, those that matter first: a risk that only informs stands in nobody's way. */
+export const results = ['Risk', 'Error', 'Running', 'Info', 'Skipped', 'Passed'] as const;
 export type Result = (typeof results)[number];
+
+/** What a check counts as. */
+function countedAs({ result, severity }: UpdatePreflightStatusCheck): Result {
+  return result === 'Risk' && severity === 'info' ? 'Info' : result;
+}
 
 /** Reports, the one that was worked on last first. */
 export function newestReports(preflights: readonly UpdatePreflight[]): UpdatePreflight[] {
@@ -23,8 +29,8 @@ export function targetOf({ spec, status }: UpdatePreflight): string {
 
 /** How many checks came to each result. */
 export function countResults(checks: readonly UpdatePreflightStatusCheck[]): Record<Result, number> {
-  const counts: Record<Result, number> = { Risk: 0, Error: 0, Running: 0, Skipped: 0, Passed: 0 };
-  for (const { result } of checks) counts[result] += 1;
+  const counts: Record<Result, number> = { Risk: 0, Error: 0, Running: 0, Info: 0, Skipped: 0, Passed: 0 };
+  for (const check of checks) counts[countedAs(check)] += 1;
   return counts;
 }
 
@@ -40,7 +46,7 @@ export function filterChecks(
 ): UpdatePreflightStatusCheck[] {
   const sought = text.trim().toLowerCase();
   return checks.filter((check) => {
-    if (wanted.size > 0 && !wanted.has(check.result)) return false;
+    if (wanted.size > 0 && !wanted.has(countedAs(check))) return false;
     if (sought === '') return true;
     const { name, component = '', reason = '', message = '', next = '', objects = [] } = check;
     return [name, component, reason, message, next, ...objects].some((each) =>

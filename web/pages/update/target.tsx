@@ -74,9 +74,11 @@ function Statement({ target }: { readonly target: Target }) {
       <p className="sluice-statement" data-statement>
         {reach === 'current'
           ? said.runs(version)
-          : verdict === undefined
-            ? said.gatesNone
-            : (said.verdict[verdict] ?? verdict)}
+          : reach === 'coming'
+            ? said.underWay(version)
+            : verdict === undefined
+              ? said.gatesNone
+              : (said.verdict[verdict] ?? verdict)}
       </p>
       <p>
         <StatusLabel tone={reachTones[reach]}>{said.graphStates[reach]}</StatusLabel>{' '}

@@ -59,7 +59,13 @@ function reachOf(
 ): Pick<Target, 'reach' | 'why'> {
   const status = version?.status;
   const is = (image: string) => image.endsWith(`@${payload}`);
-  if (status !== undefined && is(status.desired.image)) return { reach: 'current', why: undefined };
+  const [latest] = status?.history ?? [];
+  const isAtRest = latest === undefined || latest.state === 'Completed';
+  if (status !== undefined && is(status.desired.image))
+    return { reach: isAtRest ? 'current' : 'coming', why: undefined };
+  // Until the update is completed there are nodes that run what was completed last.
+  const last = status?.history?.find(({ state }) => state === 'Completed');
+  if (!isAtRest && last !== undefined && is(last.image)) return { reach: 'leaving', why: undefined };
   const verdict = preflight?.status?.verdict;
   const stands = verdict === 'Blocked' || verdict === 'Incomplete' ? preflight?.status?.message : undefined;
   const conditional = status?.conditionalUpdates?.find(({ release }) => is(release.image));
@@ -79,6 +85,7 @@ export function whyNotStart(facts: Facts, target: Target): string | undefined {
   const situation = situationOf(facts);
   if (situation.kind === 'updating' && situation.to === target.version) return said.underWay(target.version);
   if (target.reach === 'current') return said.runs(target.version);
-  if (target.reach === 'unreachable' || target.reach === 'past') return said.noWayNow(currentVersion(facts));
+  if (target.reach === 'coming') return said.underWay(target.version);
+  if (['unreachable', 'past', 'leaving'].includes(target.reach)) return said.noWayNow(currentVersion(facts));
   return undefined;
 }

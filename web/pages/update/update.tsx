@@ -49,7 +49,7 @@ function UpdateOverview() {
 function Content({ facts }: { readonly facts: Facts }) {
   const targets = useMemo(() => targetsOf(facts), [facts]);
   const current = currentVersion(facts);
-  const others = targets.filter(({ reach }) => reach !== 'current');
+  const others = targets.filter(({ reach }) => reach !== 'current' && reach !== 'coming');
   return (
     <PageSection hasBodyWrapper={false} className="sluice-stack">
       <Asked facts={facts} />
