@@ -263,7 +263,7 @@ export const words = {
         path: 'Path',
         actions: 'Actions',
       },
-      verified: 'Verified',
+      verified: 'Signature verified',
       refused: 'Refused',
       detachTitle: (path: string) => `Detach ${path}?`,
       detachWhat: 'Copies that need it pause, and go on when it is attached again.',
