@@ -29,10 +29,11 @@ export function createProgress(
   const now = options.now ?? Date.now;
   if (!stream.isTTY) return plainProgress(stream, now, options.plainIntervalMs ?? 5000);
   let drawn = 0;
+  const pace = createPace(now);
   return {
     update(rows) {
       const label = Math.max(...rows.map((row) => row.label.length), 0);
-      const lines = rows.map((row) => barLine(row, label, stream.columns ?? 80));
+      const lines = rows.map((row) => barLine(row, facts(row, pace(row)), label, stream.columns ?? 80));
       stream.write(
         `${drawn > 0 ? `\u001b[${drawn}A` : ''}${lines.map((line) => `\u001b[2K${line}\n`).join('')}`,
       );
@@ -48,14 +49,16 @@ function plainProgress(stream: NodeJS.WriteStream, now: () => number, intervalMs
   // Work that is over before the first interval says only that it is done.
   let last = now();
   const ended = new Set<string>();
+  const pace = createPace(now);
   return {
     update(rows) {
       const due = now() - last >= intervalMs;
       for (const row of rows) {
+        const settled = pace(row);
         const whole = row.total > 0 && row.done >= row.total;
         if (whole ? ended.has(row.label) : !due) continue;
         if (whole) ended.add(row.label);
-        stream.write(`${row.label}: ${facts(row)}\n`);
+        stream.write(`${row.label}: ${facts(row, settled)}\n`);
       }
       if (due) last = now();
     },
@@ -63,8 +66,24 @@ function plainProgress(stream: NodeJS.WriteStream, now: () => number, intervalMs
   };
 }
 
-function barLine(row: ProgressRow, labelWidth: number, columns: number): string {
-  const text = facts(row);
+/** Milliseconds for which a row is watched before its rate is believed. */
+const settlingMs = 5000;
+/** A rate below this share of the mean is that of a moment: of a start, or of the last bytes being made durable. */
+const shareOfMeanMin = 0.01;
+
+/** Tells of a row whether its rate bears a time that is left; it watches each from when it is first seen. */
+function createPace(now: () => number): (row: ProgressRow) => boolean {
+  const firsts = new Map<string, { readonly at: number; readonly done: number }>();
+  return ({ label, done, rate = 0 }) => {
+    const first = firsts.get(label) ?? { at: now(), done };
+    firsts.set(label, first);
+    const spentMs = now() - first.at;
+    if (spentMs < settlingMs) return false;
+    return rate >= ((done - first.done) / spentMs) * 1000 * shareOfMeanMin;
+  };
+}
+
+function barLine(row: ProgressRow, text: string, labelWidth: number, columns: number): string {
   const width = Math.max(10, Math.min(40, columns - labelWidth - text.length - 6));
   const share = row.total > 0 ? row.done / row.total : 0;
   return `${row.label.padEnd(labelWidth)}  ${bar(share, width)}  ${text}`;
@@ -76,11 +95,12 @@ export function bar(share: number, width: number): string {
   return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
-function facts(row: ProgressRow): string {
+function facts(row: ProgressRow, settled: boolean): string {
   const percent = row.total > 0 ? `${Math.floor((Math.min(row.done, row.total) / row.total) * 100)}%` : '–';
   const amount = `${percent.padStart(4)}  ${humanBytes(row.done)} of ${humanBytes(row.total)}`;
   if (row.state !== undefined) return `${amount}  ${row.state}`;
   if (row.rate === undefined || row.rate <= 0 || row.done >= row.total) return amount;
+  if (!settled) return `${amount}  ${humanBytes(row.rate)}/s`;
   const left = ((row.total - row.done) / row.rate) * 1000;
   return `${amount}  ${humanBytes(row.rate)}/s  ${humanDuration(left)} left`;
 }
