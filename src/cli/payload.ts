@@ -125,7 +125,7 @@ async function build(options: BuildOptions): Promise<void> {
   print(`  digest      ${digest}`);
   print(`  images      ${built.images.size}`);
   const { count, of, profile } = built.applied;
-  print(`  manifests   ${count} of ${of} apply to ${profile}, in ${built.files.length} files`);
+  print(`  manifests   ${count} of ${of} apply to ${profile}; files: ${built.files.length}`);
 }
 
 const namesShown = 20;
@@ -138,7 +138,7 @@ function warningsOf({ excluded, unnamed }: BuiltPayload): string[] {
   if (excluded.length === 0) return lines;
   return [
     ...lines,
-    `warning: no cluster will take ${excluded.length === 1 ? 'this object' : `these ${excluded.length} objects`}; the annotation that they need is`,
+    `warning: no cluster will take ${excluded.length === 1 ? 'this object' : `these ${excluded.length} objects`}; the annotation to have is`,
     '  include.release.openshift.io/self-managed-high-availability: "true" (or that of another profile)',
     ...excluded.slice(0, namesShown).map((line) => `  ${line}`),
     ...(excluded.length > namesShown ? [`  and ${excluded.length - namesShown} more`] : []),
