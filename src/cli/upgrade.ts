@@ -133,14 +133,13 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   });
   const isThere = version.status?.desired.image.endsWith(`@${release.digest}`) === true;
   if (options.dryRun === true) {
-    // A preflight of the release that runs would take the place of the report by which it was let through.
-    if (isThere) throw nothingToTry(version, release);
     // A dry run changes nothing: what would be accepted is judged here, and written only by a request.
     const report = acceptedHere(await runPreflight(client, release), options.accept ?? []);
     await printReport(report, format);
     const { acceptanceWarnings } = await import('./upgrade-accept.ts');
     for (const warning of acceptanceWarnings(options.accept ?? [], report, [], to ?? release.image))
       note(warning);
+    if (isThere) note(alreadyTold(version, release));
     process.exitCode = exitCodeOf(report, options.detailedExitcode === true);
     return;
   }
@@ -175,15 +174,12 @@ function unlessLeft(signal: AbortSignal): (error: unknown) => undefined {
   };
 }
 
-function nothingToTry({ status }: ClusterVersion, release: NamedRelease): SluiceError {
+/** For a dry run of the release that the cluster has or goes to: its checks say how it is now, and nothing follows. */
+function alreadyTold({ status }: ClusterVersion, release: NamedRelease): string {
   const shown = release.version ?? release.image;
-  const message =
-    status?.history?.[0]?.state === 'Completed'
-      ? `the cluster runs ${shown} already: there is nothing to try`
-      : `the update to ${shown} is under way already: there is nothing to try`;
-  return new SluiceError('Conflict', message, {
-    next: `See what its preflight found: sluice preflight show ${shown}; how it stands: sluice upgrade status.`,
-  });
+  return status?.history?.[0]?.state === 'Completed'
+    ? `the cluster runs ${shown} already: there is nothing to update`
+    : `the update to ${shown} is under way already: sluice upgrade status`;
 }
 
 /** Waits for the end of an update, and says how it was. */
