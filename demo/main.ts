@@ -1,14 +1,15 @@
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorTable, messageOf, SluiceError, systemCode } from '../src/errors/error.ts';
 import { upLayout } from '../src/up/layout.ts';
 import { runningState } from '../src/up/state.ts';
 import { stopRunning } from '../src/up/stop.ts';
+import { takePlace, takePlaceOver } from './place.ts';
 import { createTeller, root, shown } from './stage.ts';
-import { runDemo, type Summary } from './story.ts';
+import { lastWords, runDemo, type Summary } from './story.ts';
 
 const runners = ['auto', 'podman', 'sandbox'];
 
@@ -42,16 +43,15 @@ async function main(): Promise<number> {
   const keepMark = join(directory, 'keep');
   const layout = upLayout(join(directory, 'cluster'));
   const started = createStarted();
-  const cleanUp = async () => {
-    await started.end();
-    await stopRunning(layout);
-    // A process that has just ended may still have had a file under its hands.
-    await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
-  };
   if (values.stop) {
-    const ran = existsSync(directory);
-    await cleanUp();
-    teller.say(ran ? `stopped, and ${shown(directory)} removed` : 'nothing was left running');
+    if (!existsSync(directory)) {
+      teller.say('nothing was left running');
+      return 0;
+    }
+    const place = await takePlaceOver(directory, teller.say);
+    await stopRunning(layout);
+    await place.remove();
+    teller.say(`stopped, and ${shown(directory)} removed`);
     return 0;
   }
   if (existsSync(keepMark) && (await runningState(layout)) !== undefined) {
@@ -59,13 +59,20 @@ async function main(): Promise<number> {
       next: `Look around in it (export KUBECONFIG=${layout.kubeconfig}), or end it first: ./quickstart --stop`,
     });
   }
+  const place = await takePlace(directory);
+  const cleanUp = async () => {
+    await started.end();
+    await stopRunning(layout);
+    await place.remove();
+  };
   const interrupt = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupt.abort());
   const startedAt = Date.now();
   let summary: Partial<Summary> = {};
   let failure: unknown;
   try {
-    await cleanUp(); // What an earlier run left, also one that was killed.
+    await stopRunning(layout); // What an earlier run left, also one that was killed.
+    await place.empty();
     await runDemo({
       directory,
       layout,
@@ -95,6 +102,7 @@ async function main(): Promise<number> {
 
   async function fail(error: unknown, facts: object): Promise<number> {
     const interrupted = interrupt.signal.aborted;
+    const words = await lastWords(directory); // Before it is ended, which it would tell too.
     if (interrupted) await cleanUp();
     else {
       await started.end();
@@ -105,6 +113,7 @@ async function main(): Promise<number> {
     teller.stream.write(`\nerror: ${message}\n`);
     if (!interrupted) {
       teller.stream.write(`  next: ${known.next}\n`);
+      if (words !== '') teller.stream.write(`  the cluster said last:\n${words}\n`);
       if (existsSync(join(layout.dir, 'logs'))) {
         teller.stream.write(
           `  what the processes said: ${shown(join(layout.dir, 'logs'))}/ (./quickstart --stop removes it)\n`,

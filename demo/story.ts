@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../src/api/names.ts';
 import type { ClusterVersion, NodeUpdate, UpdatePreflight } from '../src/api/resources.ts';
@@ -63,13 +63,16 @@ type WholeDemo = Demo & DemoOptions;
 
 /** The whole way once: two releases are built, a cluster is started at one and updated to the other. */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { directory, layout, teller, signal, tell } = options;
+  const { directory, layout, teller, tell } = options;
+  // Where the cluster ends in the midst of it, the story ends too, and says so.
+  const broken = new AbortController();
+  const signal = AbortSignal.any([options.signal, broken.signal]);
   const shell = createShell(teller, options.program, signal, () => ({ KUBECONFIG: layout.kubeconfig }));
-  const demo: WholeDemo = { ...options, shell };
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const demo: WholeDemo = { ...options, signal, shell };
   tell({ from, to, state: 'Building' });
   await buildReleases(directory, shell, teller);
-  const state = await startCluster(demo);
+  const { state, ended } = await startCluster(demo);
+  const end = ended.then((how) => broken.abort(clusterEnded(how)));
   const client = createKubeClient({
     ...loadKubeconfig(layout.kubeconfig),
     platform: 'standalone',
@@ -80,9 +83,44 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     if (demo.keep) await sayConsole(demo, state, 'watch it in the web console');
     await tellStory(demo, client, kubectl);
     await summarize(demo, client, state, kubectl);
+  } catch (error) {
+    // A cluster that ends stops answering before its process is gone.
+    await Promise.race([end, systemClock.sleep(endingMs, options.signal)]);
+    signal.throwIfAborted();
+    throw error;
   } finally {
     await client.close();
   }
+}
+
+/** Milliseconds in which a cluster that has begun to end is seen to have ended. */
+const endingMs = 5_000;
+
+function clusterEnded(how: string): SluiceError {
+  return new SluiceError('CommandFailed', `the cluster has ended in the midst of it: ${how}`, {
+    next: 'See below what it said last; then run it again',
+  });
+}
+
+/** The last lines of the cluster's own log, each indented; '' where there are none. */
+export async function lastWords(directory: string): Promise<string> {
+  const told = await readFile(logOf(directory), 'utf8').catch(() => '');
+  const lines = told
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '');
+  return lines
+    .slice(-lastLines)
+    .map((line) => `    ${line.slice(0, lineMax)}`)
+    .join('\n');
+}
+
+const lastLines = 12;
+const lineMax = 500;
+
+/** What `sluice up` says. */
+function logOf(directory: string): string {
+  return join(directory, 'up.log');
 }
 
 /** From a cluster at the first release to one at the second. */
@@ -95,7 +133,10 @@ export async function tellStory(demo: Demo, client: KubeClient, kubectl: boolean
   if (demo.held !== true) await cleanReleases(demo);
 }
 
-async function startCluster(demo: WholeDemo): Promise<UpState> {
+/** `ended` tells how the cluster's process has ended: by which signal, or with which exit code. */
+async function startCluster(
+  demo: WholeDemo,
+): Promise<{ readonly state: UpState; readonly ended: Promise<string> }> {
   const { teller, layout, signal } = demo;
   teller.heading(`A cluster of three nodes, installed with ${from}`);
   const words = [
@@ -103,13 +144,12 @@ async function startCluster(demo: WholeDemo): Promise<UpState> {
     ...['--key', join(keysOf(demo.directory), 'sluice.pub'), '--workload', demo.runner],
   ];
   teller.say(`${commandLine(shownProgram(demo.program), words)} &`);
-  const log = await open(join(demo.directory, 'up.log'), 'a');
+  const log = await open(logOf(demo.directory), 'a');
   // A session of its own: it must outlive this process where it is kept, and Ctrl-C is for us to pass on.
   const child = spawn(demo.program, words, { detached: true, stdio: ['ignore', log.fd, log.fd] });
   demo.onStarted(child);
-  let ended = false;
-  child.once('exit', () => {
-    ended = true;
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, by) => resolve(by ?? `exit code ${code}`));
   });
   child.unref();
   await log.close();
@@ -127,15 +167,15 @@ async function startCluster(demo: WholeDemo): Promise<UpState> {
       if (state.workload.notIsolated.length > 0) {
         teller.say(`not isolated from this machine: ${state.workload.notIsolated.join(', ')}`);
       }
-      return state;
+      return { state, ended };
     }
-    if (ended) throw await upFailure(demo);
+    if (child.exitCode !== null || child.signalCode !== null) throw await upFailure(demo);
     await systemClock.sleep(100, signal);
   }
 }
 
 async function upFailure(demo: WholeDemo): Promise<Error> {
-  const told = await readFile(join(demo.directory, 'up.log'), 'utf8');
+  const told = await readFile(logOf(demo.directory), 'utf8');
   const [, message = told.trim(), next] = /^error: (.*)\n(?: {2}next: (.*))?/m.exec(told) ?? [];
   const code = message.startsWith('no container can run here') ? 'CannotIsolate' : 'CommandFailed';
   return new SluiceError(code, `the cluster did not start: ${message}`, next === undefined ? {} : { next });

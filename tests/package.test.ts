@@ -111,7 +111,8 @@ test(
   needs('root', 'systemd', 'busybox', 'xorriso'),
   async () => {
     // The demo's own part, which builds images and waits, runs here; every command of Sluice runs over there.
-    const place = join(repository, '.quickstart');
+    // A place of its own: tests/quickstart.test.ts works in the clone's.
+    const place = join(directory, 'story');
     const wrapper = join(directory, 'sluice-elsewhere');
     await writeFile(wrapper, elsewhere(systemdBase(), program, place), { mode: 0o755 });
     const there = await run(wrapper, ['--which-node']);

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { upLayout } from '../src/up/layout.ts';
 import { isFree } from '../src/up/network.ts';
+import { readState } from '../src/up/state.ts';
 import { needs, repository } from './tier.ts';
 
 interface Summary {
@@ -160,19 +163,81 @@ test('the whole way in the sandbox, where containers cannot run', needs('root', 
   await nothingIsLeft(summary.registries);
 });
 
-test('Ctrl-C leaves nothing behind', needs('root', 'xorriso'), async () => {
+/** A quickstart in the sandbox that goes on by itself. */
+function begun(): {
+  child: ChildProcess;
+  told(): string;
+  says(words: string): Promise<void>;
+  code: Promise<number | null>;
+} {
   const child = spawn(join(repository, 'quickstart'), ['--json', '--runner', 'sandbox'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const reached = new Promise<void>((resolve) => {
-    child.stderr.on('data', (chunk) => {
-      if (String(chunk).includes('three nodes at')) resolve();
-    });
-    child.on('close', () => resolve());
+  let told = '';
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+  child.stderr.on('data', (chunk) => {
+    told += chunk;
   });
-  await reached;
-  child.kill('SIGINT');
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  assert.equal(code, 130);
+  return {
+    child,
+    told: () => told,
+    async says(words) {
+      while (!told.includes(words)) {
+        assert.equal(child.exitCode, null, told.slice(-4000));
+        await sleep(100);
+      }
+    },
+    code: ended,
+  };
+}
+
+test(
+  'a second one in the same place is refused, and the first goes on; Ctrl-C leaves nothing behind',
+  needs('root', 'xorriso'),
+  async () => {
+    const first = begun();
+    await first.says('three nodes at');
+    const second = spawnSync(join(repository, 'quickstart'), ['--json'], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    assert.equal(second.status, 1);
+    assert.match(
+      second.stderr,
+      /another \.\/quickstart runs in \.quickstart \(process \d+\)\n {2}next: .*--stop.*--dir/,
+    );
+    await first.says('EvictionPolicyRemoved');
+    first.child.kill('SIGINT');
+    assert.equal(await first.code, 130);
+    await nothingIsLeft();
+  },
+);
+
+test(
+  'a cluster that dies in the midst of it: told with its last words, and its logs stay until --stop',
+  needs('root', 'xorriso'),
+  async () => {
+    const { says, told, code } = begun();
+    await says('three nodes at');
+    const state = await readState(upLayout(join(place, 'cluster')));
+    process.kill(state?.pid ?? 0, 'SIGKILL');
+    assert.equal(await code, 1);
+    assert.match(
+      told(),
+      /error: the cluster has ended in the midst of it: SIGKILL\n {2}next: .*\n {2}the cluster said last:\n(?: {4}.*\n)*? {4}ready: 1\.0\.0 on 3 nodes/,
+    );
+    assert.ok(existsSync(join(place, 'cluster', 'logs')));
+    spawnSync(join(repository, 'quickstart'), ['--stop'], { timeout: 120_000 });
+    await nothingIsLeft();
+  },
+);
+
+test('--stop ends one that runs', needs('root', 'xorriso'), async () => {
+  const { says, code } = begun();
+  await says('payload 1.1.0 built');
+  const stop = spawnSync(join(repository, 'quickstart'), ['--stop'], { encoding: 'utf8', timeout: 120_000 });
+  assert.equal(stop.status, 0, stop.stderr);
+  assert.match(stop.stdout, /ending the \.\/quickstart that runs \(process \d+\)[\s\S]*stopped/);
+  assert.equal(await code, 130);
   await nothingIsLeft();
 });

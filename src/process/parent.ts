@@ -11,13 +11,16 @@ export function followParent(): void {
   process.stdin.unref?.();
 }
 
-/** An AbortSignal that SIGTERM and SIGINT trigger once; a second one ends the process at once. */
+/**
+ * An AbortSignal that SIGTERM and SIGINT trigger once, with the name as the message of its reason; a second one ends
+ * the process at once.
+ */
 export function terminationSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
       if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143);
-      controller.abort();
+      controller.abort(new DOMException(name, 'AbortError'));
     });
   }
   return controller.signal;

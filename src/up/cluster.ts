@@ -93,12 +93,12 @@ export async function runUp(options: UpOptions): Promise<void> {
     options.say(`ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`);
     if (state.consoleUrl !== undefined) await sayConsole(options, layout, state.consoleUrl);
     await aborted(options.signal);
-    options.say('stopping');
+    options.say(`stopping: ${messageOf(options.signal.reason)}`);
     await client.close();
   } catch (error) {
     if (broken.signal.aborted) throw broken.signal.reason;
     if (!options.signal.aborted) throw error;
-    options.say('stopping');
+    options.say(`stopping: ${messageOf(options.signal.reason)}`);
   } finally {
     await supervisor.stop();
     await leaveNoContainers(layout.nodes(options.nodes, 0));
