@@ -33,7 +33,7 @@ export interface Names {
   readonly registryClientSecret: string;
   /** The ImageDigestMirrorSet that lists every control-plane node. */
   readonly mirrorSet: string;
-  /** The TLS name of every node's registry; never resolved in standalone. */
+  /** The TLS name of every node's registry; never resolved in standalone. On OpenShift: `createApiInt` of release/. */
   readonly apiInt: string;
   readonly registryPort: number;
   readonly registryUser: string;
@@ -92,6 +92,8 @@ export const labels = {
   /** On everything that one preflight run made; the value is the run id. */
   preflightRun: 'sluice.dev/preflight-run',
   preflightCheck: 'sluice.dev/preflight-check',
+  /** On a ConfigMap with OpenPGP signatures that Sluice wrote; the value is the first 12 digits of the payload. */
+  releaseSignatures: 'sluice.dev/release-signatures',
   /** On what Sluice installed; the value is the component. */
   partOf: 'app.kubernetes.io/part-of',
 } as const;

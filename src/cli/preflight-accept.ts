@@ -1,5 +1,5 @@
 import type { UpdatePreflight } from '../api/resources.ts';
-import { type Finding, isIntegrity } from '../gates/finding.ts';
+import { type Finding, isAccepted } from '../gates/finding.ts';
 import { verdictOf } from '../gates/verdict.ts';
 
 /**
@@ -25,8 +25,7 @@ export function acceptedHere(report: UpdatePreflight, names: readonly string[]):
   );
   const rows = checks.map((row, index) => {
     const finding = findings[index];
-    const isTaken =
-      row.result === 'Risk' && accepted.has(row.name) && finding !== undefined && !isIntegrity(finding);
+    const isTaken = finding !== undefined && isAccepted(finding, accepted);
     return isTaken ? { ...row, accepted: true } : row;
   });
   return { ...report, status: { ...status, ...verdictOf(findings, accepted), checks: rows } };

@@ -1,6 +1,6 @@
 import type { UpdatePreflight } from '../api/resources.ts';
 import { parseDuration } from '../gates/duration.ts';
-import { isIntegrity } from '../gates/finding.ts';
+import { openPGPFinding, wayThrough } from '../gates/finding.ts';
 import { type Colour, humanDuration } from './output.ts';
 
 type Row = NonNullable<NonNullable<UpdatePreflight['status']>['checks']>[number];
@@ -167,7 +167,7 @@ function nextOf({ status, spec }: UpdatePreflight, checks: readonly Row[]): stri
     if (isOpen && row.next !== undefined) lines.push(`${row.name}: ${row.next}`);
   }
   if (status?.verdict === 'Blocked') {
-    const risks = blocking.filter((row) => row.result === 'Risk' && !isIntegrity(row));
+    const risks = blocking.filter((row) => row.result === 'Risk' && wayThrough(row) === 'acceptance');
     const names = [...new Set(risks.map((row) => row.name))].sort();
     lines.push(`Then look again: sluice preflight run${to}`);
     if (names.length > 0) {
@@ -194,8 +194,8 @@ export function refusedBy({ status }: UpdatePreflight): string[] {
 }
 
 /**
- * The exit code that a report ends with: 0 passed, 3 blocked, 5 not completed, 6 where the release is not signed by
- * a trusted key; with `detailed`, 4 where it passed with accepted risks or warnings.
+ * The exit code that a report ends with: 0 passed, 3 blocked, 5 not completed, 6 where the release is not signed as
+ * it must be; with `detailed`, 4 where it passed with accepted risks or warnings.
  */
 export function exitCodeOf({ status }: UpdatePreflight, detailed: boolean): 0 | 3 | 4 | 5 | 6 {
   switch (status?.verdict) {
@@ -205,7 +205,10 @@ export function exitCodeOf({ status }: UpdatePreflight, detailed: boolean): 0 | 
     }
     case 'Blocked': {
       const untrusted = status.checks?.some(
-        (row) => row.name === 'ReleaseSignature' && row.component === undefined && row.result === 'Risk',
+        (row) =>
+          (row.name === 'ReleaseSignature' || row.name === openPGPFinding) &&
+          row.component === undefined &&
+          row.result === 'Risk',
       );
       return untrusted === true ? 6 : 3;
     }

@@ -1,7 +1,7 @@
 import { names } from '../api/names.ts';
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
-import { isIntegrity } from '../gates/finding.ts';
+import { wayThrough } from '../gates/finding.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type AcceptedRisk, acceptedAfter, nameRelease, sharePreflight } from '../preflight/request.ts';
 import { readRefusal } from '../update/refusal.ts';
@@ -43,8 +43,11 @@ export function acceptanceWarnings(
     ...refused,
   ]);
   return names.flatMap((name) => {
-    if (isIntegrity({ name }))
+    const way = wayThrough({ name });
+    if (way === 'none')
       return [`warning: ${name} cannot be accepted: content that is not trusted or not whole never passes`];
+    if (way === 'force')
+      return [`warning: ${name} cannot be accepted: only --force goes through it, and the history says so`];
     const errors = checks.filter((row) => row.name === name && row.result === 'Error');
     if (errors.length > 0 && !checks.some((row) => row.name === name && row.result === 'Risk')) {
       return [

@@ -39,6 +39,7 @@ function facts(cluster: Partial<ClusterFacts>, version = '4.20.0', kubernetesVer
     history: [],
     overrides: [],
     target,
+    openpgp: known(undefined),
     content: unknown(''),
     operators: known([]),
     nodes: known([]),

@@ -3,6 +3,7 @@ import type { Digest } from '../oci/digest.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import type { FindingResult, Severity } from './finding.ts';
 import type { Known } from './known.ts';
+import type { SignatureWord } from './release-keys.ts';
 
 /** One entry of ClusterVersion.status.history; newest first in a list. */
 export interface HistoryFact {
@@ -25,6 +26,8 @@ export interface VerifiedTarget {
   /** What tells the set of its checks from every other. */
   readonly checkSet?: string;
   readonly bundle: { readonly name: string; readonly digest: Digest; readonly signedBy: string };
+  /** OpenPGP signatures of the release that it carries; undefined where they could not be read. */
+  readonly signatures?: readonly Uint8Array[];
 }
 
 /** Why there is no verified release; the words of the error that said so. */
@@ -99,6 +102,8 @@ export interface GateFacts {
   /** Objects that ClusterVersion.spec.overrides takes out of management. */
   readonly overrides: readonly string[];
   readonly target: VerifiedTarget | UnverifiedTarget;
+  /** What the cluster's release keys say of it; undefined where nothing is demanded. */
+  readonly openpgp: Known<SignatureWord | undefined>;
   readonly content: Known<ContentFact>;
   readonly operators: Known<readonly OperatorFact[]>;
   readonly nodes: Known<readonly NodeFact[]>;

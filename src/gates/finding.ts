@@ -21,12 +21,22 @@ export interface Finding {
   readonly objects?: readonly string[];
 }
 
-/** Findings about the integrity of content: neither acceptance nor force passes them. */
-const integrityNames: ReadonlySet<string> = new Set(['ReleaseSignature', 'ReleaseContent']);
+/** By whose word a finding may pass that is not mended: of a person who takes its name (force too), of force alone, of nobody. */
+export type WayThrough = 'acceptance' | 'force' | 'none';
 
-/** Whether neither acceptance nor force passes it. A check of a release cannot claim it. */
-export function isIntegrity(finding: Pick<Finding, 'name' | 'component'>): boolean {
-  return finding.component === undefined && integrityNames.has(finding.name);
+/** The finding about the signature that the cluster's own release keys demand. */
+export const openPGPFinding = 'ReleaseOpenPGPSignature';
+
+/** About the integrity of content, and about who made it. */
+const narrowWays: ReadonlyMap<string, WayThrough> = new Map([
+  ['ReleaseSignature', 'none'],
+  ['ReleaseContent', 'none'],
+  [openPGPFinding, 'force'],
+]);
+
+/** A check of a release cannot claim the name of a built-in finding, and is always a matter of judgement. */
+export function wayThrough(finding: Pick<Finding, 'name' | 'component'>): WayThrough {
+  return (finding.component === undefined ? narrowWays.get(finding.name) : undefined) ?? 'acceptance';
 }
 
 export interface Judgement {
@@ -57,7 +67,7 @@ export function judge(findings: readonly Finding[], rule: JudgementRule): Judgem
     if (finding.severity !== 'blocking') {
       if (finding.result !== 'Running') warnings.push(finding);
     } else if (isAccepted(finding, rule.accepted)) accepted.push(finding);
-    else if (rule.force && !isIntegrity(finding)) forced.push(finding);
+    else if (rule.force && wayThrough(finding) !== 'none') forced.push(finding);
     else blocking.push(finding);
   }
   return { blocking, accepted, forced, warnings };
@@ -65,7 +75,7 @@ export function judge(findings: readonly Finding[], rule: JudgementRule): Judgem
 
 /** Whether the name of a finding, being accepted, lets it pass. */
 export function isAccepted(finding: Finding, accepted: ReadonlySet<string>): boolean {
-  return finding.result === 'Risk' && !isIntegrity(finding) && accepted.has(finding.name);
+  return finding.result === 'Risk' && wayThrough(finding) === 'acceptance' && accepted.has(finding.name);
 }
 
 /** A name as findings must have it, from any words: 'node-1.example' → 'Node-1.example'. */

@@ -51,6 +51,7 @@ function facts(fields: Partial<GateFacts> = {}): GateFacts {
     history: [{ state: 'Completed', version: '1.0.0', image: image('a') }],
     overrides: [],
     target: target(),
+    openpgp: known(undefined),
     content: known({
       asked: true,
       available: { status: 'True', reason: 'Available', message: '' },

@@ -10,6 +10,7 @@ import type { Finding } from './finding.ts';
 import { kubeletGate } from './kubelet.ts';
 import { nodesGate } from './nodes.ts';
 import { olmGate } from './olm.ts';
+import { openPGPGate } from './openpgp.ts';
 import { operatorsGate } from './operators.ts';
 import { poolsGate } from './pools.ts';
 import { preflightGate } from './preflight.ts';
@@ -24,6 +25,7 @@ export type Gate = (facts: GateFacts) => Finding[];
 /** Every gate, in the order in which they are shown: cheap ones first. */
 export const gates: Readonly<Record<string, Gate>> = {
   signature: signatureGate,
+  openpgp: openPGPGate,
   edge: edgeGate,
   content: contentGate,
   space: spaceGate,

@@ -7,6 +7,7 @@ import { parseDuration } from './duration.ts';
 import type { ContentFact, GateFacts, NodeFact, OperatorFact, PreflightFact } from './facts.ts';
 import { gatherCluster } from './gather-cluster.ts';
 import { bothKnown, mapKnown, readFact } from './known.ts';
+import { readReleaseKeys, type SignatureWord, signatureWord } from './release-keys.ts';
 
 /** What the caller knows already, and this file does not read. */
 export type GivenFacts = Pick<GateFacts, 'purpose' | 'now' | 'target' | 'preflight'>;
@@ -26,8 +27,9 @@ export async function gatherFacts(
   );
   const configMap = async (name: string, namespace: string) =>
     (await client.tryGet(kinds.ConfigMap, name, namespace))?.data ?? {};
-  const [cluster, operators, nodes, updates, image, gates, acks] = await Promise.all([
+  const [cluster, openpgp, operators, nodes, updates, image, gates, acks] = await Promise.all([
     gatherCluster(client, given.now),
+    readFact('the release keys of the cluster', () => wordOnSignature(client, given)),
     readFact('ClusterOperators', async () => (await client.list(kinds.ClusterOperator)).items),
     readFact('Nodes', () => client.all(kinds.Node)),
     readFact('NodeUpdates', () => client.all(kinds.NodeUpdate)),
@@ -38,6 +40,7 @@ export async function gatherFacts(
   return {
     ...given,
     cluster,
+    openpgp,
     source: sourceOf(clusterVersion),
     history: (clusterVersion.status?.history ?? []).map(({ state, version, image: payload }) => ({
       state,
@@ -57,6 +60,15 @@ export async function gatherFacts(
     adminGates: gates,
     adminAcks: acks,
   };
+}
+
+async function wordOnSignature(
+  client: KubeClient,
+  { target, now }: GivenFacts,
+): Promise<SignatureWord | undefined> {
+  if (!target.verified) return undefined; // The bundle's own signature comes first.
+  const keys = await readReleaseKeys(client);
+  return await signatureWord(keys, { payload: target.digest, carried: target.signatures, now });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from '../api/core.ts';
 import { openBundle, type VerifiedBundle } from '../bundle/bundle.ts';
+import { readReleaseSignatures } from '../bundle/release-signatures.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
@@ -29,7 +30,14 @@ export interface Release {
 export interface Releases {
   /** Errors: those of `openBundle`, and NotFound, Conflict. */
   byPayload(digest: Digest, claims: readonly BundleClaim[]): Promise<Release>;
+  /** Its payload, and the OpenPGP signatures that it carries: all that gates look at. */
+  contents(release: Release): Promise<ReleaseContents>;
   payload(release: Release): Promise<Payload>;
+}
+
+export interface ReleaseContents {
+  readonly payload: Payload;
+  readonly signatures: readonly Uint8Array[];
 }
 
 /** Verified releases kept: each is immutable, so that only a change of keys makes it look again. */
@@ -45,6 +53,7 @@ export function createReleases(
 ): Releases {
   const bundles = new Map<string, VerifiedBundle>();
   const payloads = new Map<Digest, Payload>();
+  const signatures = new Map<Digest, readonly Uint8Array[]>();
 
   async function open(digest: Digest): Promise<VerifiedBundle> {
     const keys = await trustedKeys();
@@ -76,21 +85,33 @@ export function createReleases(
         next: 'Attach media that carry the release: sluice media attach.',
       });
     },
-    async payload(release) {
-      const held = payloads.get(release.digest);
-      if (held !== undefined) return held;
-      const image = payloadImage(release.bundle);
-      const payload = await readPayload(content, image.repository, release.digest);
-      if (payload.version !== release.version) {
-        throw new SluiceError(
-          'InputInvalid',
-          `the payload of ${release.version} says that it is ${payload.version}`,
-        );
-      }
-      keep(payloads, release.digest, payload);
-      return payload;
-    },
+    contents: async (release) => ({
+      payload: await readWhole(release),
+      signatures: await readSignatures(release),
+    }),
+    payload: readWhole,
   };
+
+  async function readSignatures({ bundle }: Release): Promise<readonly Uint8Array[]> {
+    const read = signatures.get(bundle.digest) ?? (await readReleaseSignatures(content, bundle.document));
+    keep(signatures, bundle.digest, read);
+    return read;
+  }
+
+  async function readWhole(release: Release): Promise<Payload> {
+    const held = payloads.get(release.digest);
+    if (held !== undefined) return held;
+    const image = payloadImage(release.bundle);
+    const payload = await readPayload(content, image.repository, release.digest);
+    if (payload.version !== release.version) {
+      throw new SluiceError(
+        'InputInvalid',
+        `the payload of ${release.version} says that it is ${payload.version}`,
+      );
+    }
+    keep(payloads, release.digest, payload);
+    return payload;
+  }
 }
 
 /** What names a release: its payload's digest, its version, or both, which must agree then. */
@@ -157,7 +178,8 @@ function keep<K, V>(cache: Map<K, V>, key: K, value: V): void {
 }
 
 /** The release as the gates look at it. */
-export function targetFact(release: Release, payload: Payload | undefined): VerifiedTarget {
+export function targetFact(release: Release, contents: ReleaseContents | undefined): VerifiedTarget {
+  const payload = contents?.payload;
   const { document, digest, signedBy } = release.bundle;
   return {
     verified: true,
@@ -169,6 +191,7 @@ export function targetFact(release: Release, payload: Payload | undefined): Veri
       ? {}
       : { definitions: definitionsOf(payload), checkSet: checkSetOf(payload, document) }),
     bundle: { name: document.name, digest, signedBy: signedBy.name },
+    ...(contents === undefined ? {} : { signatures: contents.signatures }),
   };
 }
 

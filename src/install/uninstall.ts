@@ -203,12 +203,18 @@ async function removeOwnData(
   remove: (kind: KindRef, object: KubeObject) => Promise<void>,
 ): Promise<void> {
   const { kinds } = client;
-  const { machineConfigNamespace, inUse, registrySecret, clusterVersionNamespace } = names(client.platform);
+  const { machineConfigNamespace, inUse, registrySecret, clusterVersionNamespace, configManagedNamespace } =
+    names(client.platform);
   const made: readonly [KindRef, string, string][] = [
     [kinds.ConfigMap, inUse, machineConfigNamespace],
     [kinds.Secret, registrySecret, machineConfigNamespace],
     [kinds.Lease, 'sluice-controller', clusterVersionNamespace],
   ];
+  const written = await client.list(kinds.ConfigMap, {
+    namespace: configManagedNamespace,
+    labelSelector: labels.releaseSignatures,
+  });
+  for (const object of written.items) await remove(kinds.ConfigMap as KindRef, object);
   for (const [kind, name, namespace] of made) {
     const object = await client.tryGet(kind, name, namespace);
     if (object !== undefined) await remove(kind, object);

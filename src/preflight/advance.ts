@@ -6,7 +6,13 @@ import { checkSetOf } from '../gates/check-set.ts';
 import { evaluateGates } from '../gates/gates.ts';
 import { gatherFacts } from '../gates/gather.ts';
 import { known } from '../gates/known.ts';
-import { type Release, type Releases, targetFact, unverifiedFact } from '../gates/target.ts';
+import {
+  type Release,
+  type ReleaseContents,
+  type Releases,
+  targetFact,
+  unverifiedFact,
+} from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Payload } from '../payload/payload.ts';
 import { type ReleaseCheck, releaseChecks } from './checks.ts';
@@ -64,18 +70,19 @@ export async function advanceRun(run: Run): Promise<{ rows: Row[]; checkSet?: st
     const rows = await builtinRows(run, undefined, undefined);
     return { rows: release.mayPass && isEarly(run) ? rows.map(unsettled) : rows };
   }
-  let payload: Payload;
+  let contents: ReleaseContents;
   try {
-    payload = await run.releases.payload(release.found);
+    contents = await run.releases.contents(release.found);
   } catch (error) {
     const rows = await builtinRows(run, release.found, undefined);
     const unread = unreadRow('PayloadUnreadable', messageOf(error));
     const waits = isContentTrouble(error) && isEarly(run);
     return { rows: [...rows, waits ? { ...unread, result: 'Running' } : unread] };
   }
+  const { payload } = contents;
   const checks = await releaseRows(run, release.found, payload);
   const isEnding = checks.every((row) => row.result !== 'Running');
-  const rows = await run.builtin.of(run, isEnding, () => builtinRows(run, release.found, payload));
+  const rows = await run.builtin.of(run, isEnding, () => builtinRows(run, release.found, contents));
   return {
     rows: [...rows, ...checks],
     checkSet: checkSetOf(payload, release.found.bundle.document),
@@ -102,12 +109,12 @@ function unsettled(row: Row): Row {
 async function builtinRows(
   run: Run,
   release: Release | undefined,
-  payload: Payload | undefined,
+  contents: ReleaseContents | undefined,
 ): Promise<Row[]> {
   const target =
     release === undefined
       ? unverifiedFact('failure' in run.release ? run.release.failure : undefined)
-      : targetFact(release, payload);
+      : targetFact(release, contents);
   const facts = await gatherFacts(run.client, run.clusterVersion, {
     purpose: 'preflight',
     now: run.now,

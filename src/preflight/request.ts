@@ -5,9 +5,11 @@ import { SluiceError } from '../errors/error.ts';
 import { isFindingName } from '../gates/finding.ts';
 import { implicitName, runAnnotations, runIDBytes, runIDOf } from '../gates/run-request.ts';
 import { newestFirst } from '../gates/version.ts';
+import { hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { parseReference } from '../oci/reference.ts';
+import { createApiInt } from '../release/api-int.ts';
 import { knownBundles } from '../release/content.ts';
 
 /** A release as a person names it, resolved to the digest of its payload. */
@@ -54,8 +56,14 @@ export async function nameRelease(
       },
     );
   }
-  const { apiInt, registryPort } = names(client.platform);
-  const image = `${apiInt}:${registryPort}/openshift/release-images@${digest}`;
+  const host = await createApiInt(client).host();
+  if (host === undefined) {
+    throw new SluiceError('NotFound', 'the cluster does not say by which name its registries are reached', {
+      next: `Look at status.apiServerInternalURI of the Infrastructure object "cluster", or name the release by image: --to-image …@${digest}.`,
+    });
+  }
+  const { registryPort } = names(client.platform);
+  const image = `${hostPort(host, registryPort)}/openshift/release-images@${digest}`;
   return { digest, image, ...(words.to === undefined ? {} : { version: words.to }) };
 }
 

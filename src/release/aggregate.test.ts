@@ -243,3 +243,33 @@ test('long lists of nodes are cut, and the rest is counted', () => {
   }));
   assert.match(degraded(aggregate(input({ nodes: many }))).message, /master-09\] and 20 more\.$/);
 });
+
+test('S8 a signature that the cluster refuses is told with the copy, and once the release is held, too', () => {
+  const message = 'Its OpenPGP signature does not hold: unable to verify';
+  const signatures = new Map([[two, { good: false, message }]]);
+  const copying = report({
+    held: false,
+    copy: { state: 'Copying', bytesDone: 1, bytesTotal: 2, message: undefined },
+  });
+  const words = new RegExp(`${message}; an update to it is refused unless it is forced$`);
+  const during = condition(aggregate(input({ nodes: nodes(copying), signatures })), 'Installing');
+  assert.equal(during.reason, 'Copying');
+  assert.match(during.message, words);
+  const held = condition(aggregate(input({ signatures })), 'Installing');
+  assert.equal(held.reason, 'Installed');
+  assert.match(held.message, words);
+  const mounted = aggregate(input({ nodes: nodes(report({ held: false, mounted: true })), signatures }));
+  assert.match(condition(mounted, 'Mounted').message, new RegExp(message));
+  const good = aggregate(input({ signatures: new Map([[two, { good: true, message: 'It holds' }]]) }));
+  assert.equal(condition(good, 'Installing').message, 'Held whole and verified by 3 of 3 nodes');
+});
+
+test('D5 while the platform does not say the shared name, a release has the image that was known, or none', () => {
+  const apiInt = { host: undefined, reachable: undefined };
+  const first = aggregate(input({ apiInt }));
+  assert.equal('image' in (first.releases[0] ?? {}), false);
+  const known = aggregate(input({}));
+  const later = aggregate(input({ apiInt, previous: known }));
+  assert.equal(later.releases[0]?.image, known.releases[0]?.image);
+  assert.match(later.releases[0]?.image ?? '', /^api-int\.sluice\.internal:22625\//);
+});

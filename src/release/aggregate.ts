@@ -46,7 +46,7 @@ function clusterTroubles(input: AggregationInput, views: readonly ReleaseView[])
   // A name that leads nowhere is a trouble of its own only while something stands behind it.
   if (input.apiInt.reachable === false && mute.length < input.nodes.length) {
     // Upstream's scenario names the host alone.
-    const host = input.apiInt.host.replace(/:\d+$/, '');
+    const host = input.apiInt.host?.replace(/:\d+$/, '') ?? 'the name that all share';
     troubles.set('ApiIntNotAvailable', `Unable to reach any registry via ${host}`);
   }
   if (down.length > 0) {

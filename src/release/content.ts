@@ -8,6 +8,7 @@ import { createRegistryClient } from '../oci/client.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { Descriptor } from '../oci/manifest.ts';
 import type { BlobOptions, BlobReader, ContentSource, RawManifest } from '../oci/source.ts';
+import { createApiInt } from './api-int.ts';
 import { registryPassword } from './credentials.ts';
 import { bundlesOf, type KnownBundle } from './known.ts';
 import { pingRegistry } from './ping.ts';
@@ -63,6 +64,7 @@ export function clusterContent(
   const clock = options.clock ?? systemClock;
   const http = createHttpClient(tlsOf(identity));
   let known = JSON.stringify(tlsOf(identity));
+  const apiInt = createApiInt(client);
   const needsPassword = identity.certPem === undefined;
   let members: Member[] = [];
   let refreshAt = Number.NEGATIVE_INFINITY;
@@ -173,10 +175,11 @@ export function clusterContent(
       );
     },
     async pingByName() {
-      const { apiInt, registryPort } = names(client.platform);
-      const resolved = await lookup(apiInt).catch(() => undefined);
-      if (resolved === undefined) return undefined;
-      return (await pingRegistry(http, hostPort(apiInt, registryPort))) === undefined;
+      const host = await apiInt.host();
+      const resolved = host === undefined ? undefined : await lookup(host).catch(() => undefined);
+      if (host === undefined || resolved === undefined) return undefined;
+      const { registryPort } = names(client.platform);
+      return (await pingRegistry(http, hostPort(host, registryPort))) === undefined;
     },
     close: () => http.close(),
   };

@@ -2,6 +2,8 @@ import { finalizers, labels, names } from '../api/names.ts';
 import type { ClusterVersion, InternalReleaseImage } from '../api/resources.ts';
 import type { BundleDocument } from '../bundle/document.ts';
 import { messageOf } from '../errors/error.ts';
+import type { SignatureWord } from '../gates/release-keys.ts';
+import { hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Reconciled, runController, watchOf } from '../kube/controller.ts';
 import { isConflict } from '../kube/error.ts';
@@ -12,18 +14,19 @@ import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { aggregate } from './aggregate.ts';
+import { createApiInt } from './api-int.ts';
 import { keepCertificates } from './certificates.ts';
 import type { ClusterContent } from './content.ts';
 import { keepCredentials } from './credentials.ts';
 import { createDocuments } from './documents.ts';
 import { newsOf } from './events.ts';
-import { inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
+import { type InUse, inUse, type KnownRelease, type UsageFacts } from './in-use.ts';
 import { bundlesOf, type KnownBundle } from './known.ts';
 import { mirrorEntries } from './mirrors.ts';
 import { addFinalizer, createReleaseImage, endDeletion, writeInUse, writeMirrors } from './objects.ts';
 import type { AggregationInput, NodeReport } from './report.ts';
 import { addressOf, nodeReport } from './reports.ts';
-import { createReleaseSignatures, type SignatureWord } from './signatures.ts';
+import { createReleaseSignatures } from './signatures.ts';
 import { createStatusWriter } from './status-writer.ts';
 
 export interface ReleaseControllerContext {
@@ -67,7 +70,8 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   const signatures = createReleaseSignatures({ client, content, clock, logger });
   const statusWriter = createStatusWriter(client, clock);
   let signed: ReadonlyMap<string, SignatureWord> = new Map();
-  const { internalReleaseImage, clusterVersion, apiInt, registryPort } = names(client.platform);
+  const { internalReleaseImage, clusterVersion, registryPort } = names(client.platform);
+  const apiInt = createApiInt(client);
   const everything = { keysOf: () => [internalReleaseImage] };
   const pings = new Map<string, { misses: number; why: string | undefined }>();
   /** Of the name that all registries share; undefined while nobody resolves it. */
@@ -81,13 +85,15 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     const version = caches.clusterVersions.get(clusterVersion);
     const used = inUse(usageFacts(version, bundles, read));
     let syncError: string | undefined;
+    let host: string | undefined;
     try {
+      host = await apiInt.host();
       const step = await keepCredentials(client, acceptedCredentials());
       if (step !== 'None') logger.info({ step }, 'credentials of the registries');
       if (context.certificates === true) await keepCertificates(client, addresses(), clock);
       await writeInUse(client, used);
-      await writeMirrors(client, wantedMirrors([...read.values()]));
-      const words = await signatures.keep(read.values());
+      await writeMirrors(client, wantedMirrors([...read.values()], host));
+      const words = await signatures.keep(read.values(), payloadsWanted(bundles, used));
       tellOfSignatures(signed, words);
       signed = words;
     } catch (error) {
@@ -109,12 +115,12 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       deleting,
       nodes: reports,
       apiInt: {
-        host: `${apiInt}:${registryPort}`,
+        host: host === undefined ? undefined : hostPort(host, registryPort),
         reachable: nameMisses === undefined ? undefined : nameMisses < missesMax,
       },
       inUse: used?.names,
       updates: updateWords(version, bundles, read),
-      signatures: signed,
+      signatures: wordsBeforeUpdate(signed, bundles, version),
       previous: previousOf(object),
       syncError,
       now: clock.now(),
@@ -199,15 +205,28 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     };
   }
 
+  /** Payloads at hand or in use; undefined while some node has not said what it holds. */
+  function payloadsWanted(
+    bundles: readonly KnownBundle[],
+    used: InUse | undefined,
+  ): ReadonlySet<Digest> | undefined {
+    const nodes = caches.nodes.list();
+    const told = nodes.every(
+      ({ metadata }) => caches.nodeUpdates.get(metadata.name)?.status?.store !== undefined,
+    );
+    if (used === undefined || nodes.length === 0 || !told) return undefined;
+    return new Set([...bundles.map((bundle) => bundle.payload), ...used.digests]);
+  }
+
   const addresses = () =>
     caches.nodes
       .list()
       .flatMap((node) => addressOf(node) ?? [])
       .sort();
 
-  function wantedMirrors(read: readonly BundleDocument[]) {
+  function wantedMirrors(read: readonly BundleDocument[], host: string | undefined) {
     const images = read.flatMap((document) => document.images);
-    return mirrorEntries({ images, addresses: addresses(), registryPort, apiInt });
+    return mirrorEntries({ images, addresses: addresses(), registryPort, apiInt: host });
   }
 
   async function pingLoop(): Promise<void> {
@@ -273,6 +292,18 @@ function isEmptied(reports: readonly NodeReport[], used: ReadonlyMap<string, str
 
 function isRunning(bundle: KnownBundle, version: ClusterVersion | undefined): boolean {
   return version?.status?.desired.image.endsWith(`@${bundle.payload}`) === true;
+}
+
+/** What is said of signatures in conditions: of the running release only what is good, since it need not be asked for. */
+function wordsBeforeUpdate(
+  words: ReadonlyMap<string, SignatureWord>,
+  bundles: readonly KnownBundle[],
+  version: ClusterVersion | undefined,
+): Map<string, SignatureWord> {
+  const running = new Set(
+    bundles.filter((bundle) => isRunning(bundle, version)).map((bundle) => bundle.name),
+  );
+  return new Map([...words].filter(([name, word]) => word.good || !running.has(name)));
 }
 
 /** For each release that is not the running one: whether the running one may go to it, as its document says. */

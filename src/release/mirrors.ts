@@ -22,8 +22,8 @@ export interface MirrorInput {
   /** Addresses of the control-plane nodes. */
   readonly addresses: readonly string[];
   readonly registryPort: number;
-  /** Host of the api-int form, without the port. */
-  readonly apiInt: string;
+  /** Host of the api-int form, without the port; undefined where it is not known: mirrors are only ever added. */
+  readonly apiInt: string | undefined;
 }
 
 /**
@@ -35,8 +35,9 @@ export function mirrorEntries(input: MirrorInput): MirrorEntry[] {
   const add = (source: string, repository: string) => {
     repositories.set(source, (repositories.get(source) ?? new Set()).add(repository));
   };
-  for (const repository of ownRepositories) {
-    add(`${hostPort(input.apiInt, input.registryPort)}/${repository}`, repository);
+  if (input.apiInt !== undefined) {
+    const host = hostPort(input.apiInt, input.registryPort);
+    for (const repository of ownRepositories) add(`${host}/${repository}`, repository);
   }
   for (const image of input.images) add(image.source, image.repository);
   return [...repositories].sort(bySource).map(([source, targets]) => ({

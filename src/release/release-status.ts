@@ -28,6 +28,8 @@ export function releaseStatus(
 
 /** By digest, in the api-int form; what was known stays known. */
 function imageOf(release: ReleaseView, input: AggregationInput): string | undefined {
+  // A wrong name would be worse than none; the schema refuses one without a host.
+  if (input.apiInt.host === undefined) return release.previous?.image;
   const payloads = new Set([...release.reports.values()].flatMap((report) => report.payload ?? []));
   const [payload] = payloads;
   if (payload === undefined || payloads.size > 1) return release.previous?.image;
@@ -63,9 +65,18 @@ function deltaWords(release: ReleaseView, input: AggregationInput): string | und
   return `${needs}, not held by ${nameList(lacking.map((node) => node.name))}`;
 }
 
+/** Whoever watches a copy, or looks for a release to go to, learns here that no update to it begins. */
+function refusalWords(release: ReleaseView, input: AggregationInput): string {
+  const word = input.signatures?.get(release.name);
+  if (word === undefined || word.good) return '';
+  return `. ${word.message}; an update to it is refused unless it is forced`;
+}
+
 function installingCondition(release: ReleaseView, input: AggregationInput): DraftCondition {
   const type = 'Installing';
-  const tally = `Held whole and verified by ${release.held.length} of ${input.nodes.length} nodes`;
+  const refused = refusalWords(release, input);
+  const held = `Held whole and verified by ${release.held.length} of ${input.nodes.length} nodes`;
+  const tally = held + refused;
   const begun = release.copying.flatMap((node) => release.reports.get(node)?.copy ?? []);
   const copies = begun.filter((copy) => copy.state !== 'Failed');
   if (copies.length > 0) {
@@ -74,7 +85,7 @@ function installingCondition(release: ReleaseView, input: AggregationInput): Dra
       type,
       status: 'True',
       reason: paused ? 'Paused' : 'Copying',
-      message: copyMessage(copies, { held: release.held.length, nodes: input.nodes.length }),
+      message: copyMessage(copies, { held: release.held.length, nodes: input.nodes.length }) + refused,
     };
   }
   if (begun.length > 0) return { type, status: 'False', reason: 'CopyFailed', message: tally };
@@ -83,7 +94,7 @@ function installingCondition(release: ReleaseView, input: AggregationInput): Dra
       type,
       status: 'True',
       reason: 'Waiting',
-      message: `${tally}; not yet begun on ${nameList(release.lacking)}`,
+      message: `${held}; not yet begun on ${nameList(release.lacking)}${refused}`,
     };
   }
   const done = release.held.length === input.nodes.length && input.nodes.length > 0;

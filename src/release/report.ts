@@ -44,14 +44,17 @@ export interface AggregationInput {
   readonly deleting?: boolean;
   /** Control-plane nodes only. */
   readonly nodes: readonly NodeReport[];
-  /** How clients reach any registry by one name: `host:port`; `reachable` undefined where that is never resolved. */
-  readonly apiInt: { readonly host: string; readonly reachable: boolean | undefined };
+  /**
+   * How clients reach any registry by one name: `host:port`, undefined where the platform has not said it;
+   * `reachable` undefined where that is never resolved.
+   */
+  readonly apiInt: { readonly host: string | undefined; readonly reachable: boolean | undefined };
   /** Why a release is in use, by its name; undefined: it cannot be told. */
   readonly inUse: ReadonlyMap<string, string> | undefined;
   /** For each seen release: what the running version may go to, as the signed document says it. */
   readonly updates?: ReadonlyMap<string, string> | undefined;
-  /** What the cluster's own keyrings say of a release; none where the cluster has no keyrings. */
-  readonly signatures?: ReadonlyMap<string, { readonly message: string }> | undefined;
+  /** What the cluster's own keyrings say of a release; none where nothing is demanded of it. */
+  readonly signatures?: ReadonlyMap<string, { readonly good: boolean; readonly message: string }> | undefined;
   readonly previous: ReleaseImageStatus | undefined;
   /** The controller could not do its work. */
   readonly syncError?: string | undefined;

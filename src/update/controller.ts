@@ -24,7 +24,7 @@ import { install } from './install.ts';
 import { readObstacles } from './obstacles.ts';
 import { type ApplyNotes, advanceUpdate, freshNotes, keepApplied, type Progress } from './progress.ts';
 import { acceptedRecord, writeRecord } from './record.ts';
-import { acceptedRisksText } from './refusal.ts';
+import { acceptedRisksText, isUnverified } from './refusal.ts';
 import { ensureReportKey, reportCompleted } from './reporter.ts';
 import { judgeRequest, type RequestContext, type RequestOutcome } from './request.ts';
 import { begunStatus, seenStatus } from './status.ts';
@@ -176,7 +176,8 @@ function createUpdater(options: UpdateOptions): Updater {
     const record = acceptedRecord(clusterVersion, { ...outcome, nodes, now: clock.now() });
     await writeRecord(client, clusterVersion, record, privatePem);
     faultPoint('update-recorded');
-    const status = begunStatus(clusterVersion, release, risks, clock.now());
+    const verified = !judged.forced.some(isUnverified);
+    const status = begunStatus(clusterVersion, release, { verified, acceptedRisks: risks }, clock.now());
     const accepted = await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
     faultPoint('update-accepted');
     logger.info({ version: release.version, digest: release.digest, risks }, 'update accepted');

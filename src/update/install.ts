@@ -46,7 +46,7 @@ export async function install(
         `the history of this cluster is gone, and no release at hand is the one that runs: ${describeSigns(signs)}. Attach media of the release that runs, or restore the ClusterVersion`,
       );
     }
-    const status = begunStatus(clusterVersion, release, undefined, clock.now());
+    const status = begunStatus(clusterVersion, release, { verified: true }, clock.now());
     logger.info({ version: release.version, digest: release.digest }, 'first release accepted');
     return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Finding, isIntegrity, type Judgement } from '../gates/finding.ts';
+import { type Finding, type Judgement, openPGPFinding } from '../gates/finding.ts';
 import type { RequestView } from './conditions.ts';
 
 /** The condition that a judgement leads to: every finding that stands against the release, with what to do. */
@@ -9,20 +9,25 @@ export function refusalOf(
   const { blocking } = judged;
   const waiting = blocking.every((finding) => finding.result === 'Running');
   const pending = blocking.some((finding) => finding.result === 'Running');
-  const integrity = blocking.some((finding) => isIntegrity(finding) && finding.name === 'ReleaseSignature');
+  const unverified = blocking.some(isUnverified);
   const of = `version="${release.version}" image="${release.image}"`;
   const what = waiting
     ? `Looking at ${of}: `
-    : integrity
+    : unverified
       ? `Retrieving payload failed ${of}: `
       : `Preconditions failed for payload loaded ${of}: `;
   return {
     state: 'refused',
     waiting,
     pending,
-    reason: integrity ? 'RetrievePayload' : 'PreconditionChecks',
+    reason: unverified ? 'RetrievePayload' : 'PreconditionChecks',
     message: what + preconditionText(blocking),
   };
+}
+
+/** A release whose maker is not known is not looked into any further, as the cluster-version operator has it. */
+export function isUnverified({ name, component }: Finding): boolean {
+  return component === undefined && (name === 'ReleaseSignature' || name === openPGPFinding);
 }
 
 /** As the cluster-version operator writes it: one sentence, or a list. What to do stands on a line of its own. */

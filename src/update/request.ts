@@ -82,7 +82,7 @@ async function judgeRelease(
   const wish = request.version === undefined ? {} : { version: request.version };
   const reading = await context.reading.of(`${request.digest} ${request.version ?? ''}`, async () => {
     const found = await findRelease(releases, claims, { digest: request.digest, ...wish });
-    return { release: found, target: targetFact(found, await releases.payload(found)) };
+    return { release: found, target: targetFact(found, await releases.contents(found)) };
   });
   if (reading.state === 'pending') {
     const message = `Retrieving and verifying payload version="${request.version ?? ''}" image="${request.image}"`;

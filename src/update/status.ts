@@ -18,12 +18,17 @@ export interface StatusRelease {
 export function begunStatus(
   { status, metadata }: ClusterVersion,
   release: StatusRelease,
-  acceptedRisks: string | undefined,
+  how: {
+    /** Whether it is signed as this cluster demands; what was forced past that is not. */
+    readonly verified: boolean;
+    readonly acceptedRisks?: string | undefined;
+  },
   now: number,
 ): ClusterVersionStatus {
+  const { verified, acceptedRisks } = how;
   const note = {
     ...release,
-    verified: true,
+    verified,
     completed: false,
     ...(acceptedRisks === undefined ? {} : { acceptedRisks }),
   };
@@ -55,7 +60,11 @@ export function seenStatus(clusterVersion: ClusterVersion, facts: StatusFacts): 
   const { version, image } = status.desired;
   const before = status.history ?? [];
   const history = progress.completed
-    ? noteHistory(before, { version, image, verified: true, completed: true }, rfc3339(now))
+    ? noteHistory(
+        before,
+        { version, image, verified: before[0]?.verified ?? true, completed: true },
+        rfc3339(now),
+      )
     : before;
   const capabilities = capabilitiesOf(clusterVersion.spec.capabilities, status.capabilities);
   const conditions = updateConditions(

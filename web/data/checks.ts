@@ -1,5 +1,5 @@
 import type { UpdatePreflightStatusCheck } from '../../src/api/resources.ts';
-import { isIntegrity } from '../../src/gates/finding.ts';
+import { wayThrough } from '../../src/gates/finding.ts';
 
 /** How a check stands for a person: five results, and what acceptance makes of a risk. */
 export type CheckState =
@@ -50,7 +50,7 @@ export function isBlocking(check: UpdatePreflightStatusCheck): boolean {
 
 /** Whether a person may take it by its name: errors and what is about the integrity of content cannot be. */
 export function isAcceptable(check: UpdatePreflightStatusCheck): boolean {
-  return checkStateOf(check) === 'risk' && !isIntegrity(check);
+  return checkStateOf(check) === 'risk' && wayThrough(check) === 'acceptance';
 }
 
 /** Worst first; those of one state in the order of their names. */
