@@ -1,12 +1,16 @@
-import type { KindRef, Platform } from '../api/kinds.ts';
+import type { Node } from '../api/core.ts';
+import type { Platform } from '../api/kinds.ts';
 import { names } from '../api/names.ts';
+import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type Operations, serveOperations, withOperations } from '../http/operations.ts';
 import { type RunningServer, serve } from '../http/server.ts';
 import { withCaches } from '../kube/cached-client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Reconciled } from '../kube/controller.ts';
+import { createInformer } from '../kube/informer.ts';
 import { runWithLeaderElection } from '../kube/leader.ts';
+import { withoutImages } from '../kube/node.ts';
 import type { LockAccess } from '../lock/access.ts';
 import { keepDefaultGroup } from '../lock/default-group.ts';
 import { createLockServer, drainHolders } from '../lock/server.ts';
@@ -56,8 +60,14 @@ const leaseName = 'sluice-controller';
 export async function runControllers(options: ControllerOptions): Promise<void> {
   const { client, logger, metrics, signal } = options;
   const clock = options.clock ?? systemClock;
+  const nodes = createInformer<Node>(client, client.kinds.Node, {
+    logger,
+    clock,
+    signal,
+    keep: withoutImages,
+  });
   const locks = createLockServer({
-    client,
+    client: withCaches(client, [nodes], clock),
     metrics,
     clock,
     logger: logger.child({ part: 'lock' }),
@@ -87,8 +97,9 @@ export async function runControllers(options: ControllerOptions): Promise<void> 
       onReach: sight.reached,
       onLeading: sight.leading,
       run: (leading, holds) => {
-        const kinds = [client.kinds.Node, client.kinds.NodeUpdate] as KindRef[];
-        const own = withCaches(client.fenced(holds), kinds, { logger, clock, signal: leading });
+        const scope = { logger, clock, signal: leading };
+        const updates = createInformer<NodeUpdate>(client, client.kinds.NodeUpdate, scope);
+        const own = withCaches(client.fenced(holds), [nodes, updates], clock);
         return lead({ ...options, client: own }, clock, onReconciled, leading);
       },
     });

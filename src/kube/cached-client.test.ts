@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
+import type { KubeObject } from '../api/core.ts';
 import { systemClock } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
 import { withCaches } from './cached-client.ts';
+import { createInformer } from './informer.ts';
 
 let cluster: TestCluster;
 const stop = new AbortController();
@@ -18,11 +20,8 @@ after(async () => {
 test('what was written is seen at once, what others write soon, and an older word never hides a newer one', async () => {
   const { client } = cluster;
   const kind = client.kinds.FleetLockGroup;
-  const cached = withCaches(client, [kind], {
-    logger: silentLogger,
-    clock: systemClock,
-    signal: stop.signal,
-  });
+  const informer = createInformer<KubeObject>(client, kind, { logger: silentLogger, signal: stop.signal });
+  const cached = withCaches(client, [informer], systemClock);
   const slots = async () =>
     Object.fromEntries((await cached.all(kind)).map(({ metadata, spec }) => [metadata.name, spec?.slots]));
   await cached.create(kind, { metadata: { name: 'a' }, spec: { slots: 1 } });

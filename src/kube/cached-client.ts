@@ -1,9 +1,8 @@
 import type { KubeObject } from '../api/core.ts';
 import { type KindRef, resourceName } from '../api/kinds.ts';
 import type { Clock } from '../observe/clock.ts';
-import type { Logger } from '../observe/log.ts';
 import type { KubeClient } from './client.ts';
-import { createInformer, type Informer } from './informer.ts';
+import type { Informer } from './informer.ts';
 
 interface Written {
   readonly object: KubeObject;
@@ -21,18 +20,17 @@ interface Cache {
 const ownWriteMsMax = 10_000;
 
 /**
- * The same client, which answers `all` of these cluster-scoped kinds from memory, kept by watches: a fleet of thousands
- * is not read page by page for each decision. What this client itself wrote is seen at once, so that nobody decides
+ * The same client, which answers `all` of these informers' cluster-scoped kinds from memory: a fleet of thousands is not
+ * read page by page for each decision, nor held in memory by each part that follows it. What this client itself wrote is seen at once, so that nobody decides
  * twice what was decided already; what others wrote, a moment later.
  */
 export function withCaches(
   client: KubeClient,
-  kinds: readonly KindRef[],
-  scope: { readonly logger: Logger; readonly clock: Clock; readonly signal: AbortSignal },
+  informers: readonly Informer<KubeObject>[],
+  clock: Clock,
 ): KubeClient {
   const caches = new Map<string, Cache>();
-  for (const kind of kinds) {
-    const informer = createInformer<KubeObject>(client, kind, scope);
+  for (const informer of informers) {
     const cache: Cache = { informer, written: new Map(), underway: new Map() };
     informer.onChange(({ type, object }) => {
       const { name, resourceVersion = '' } = object.metadata;
@@ -42,7 +40,7 @@ export function withCaches(
       cache.underway.get(name)?.seen.add(resourceVersion);
     });
     informer.start();
-    caches.set(resourceName(kind), cache);
+    caches.set(resourceName(informer.kind), cache);
   }
 
   /** Writes, and remembers what came of it until the watch brings it: unless it did so before the answer came. */
@@ -60,7 +58,7 @@ export function withCaches(
     try {
       const object = await write();
       if (!call.seen.has(object.metadata.resourceVersion ?? '')) {
-        written.set(name, { object, atMs: scope.clock.monotonic() });
+        written.set(name, { object, atMs: clock.monotonic() });
       }
       return object;
     } finally {
@@ -76,7 +74,7 @@ export function withCaches(
       if (cache === undefined) return await client.all(kind);
       const { informer, written } = cache;
       await informer.synced();
-      const oldest = scope.clock.monotonic() - ownWriteMsMax;
+      const oldest = clock.monotonic() - ownWriteMsMax;
       for (const [name, { atMs }] of written) if (atMs < oldest) written.delete(name);
       if (written.size === 0) return informer.list() as unknown as readonly T[];
       const objects = new Map(informer.list().map((object) => [object.metadata.name, object]));

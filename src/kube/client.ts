@@ -24,6 +24,8 @@ export interface ListOptions extends CallOptions {
   readonly fieldSelector?: string;
   /** Objects a page; all pages are read. Default 500. */
   readonly pageSize?: number;
+  /** What of each object is kept, before the next page is read: a list of a fleet need never be in memory whole. */
+  readonly keep?: (object: KubeObject) => KubeObject;
 }
 
 export interface KubeList<T> {
@@ -228,7 +230,7 @@ function clientOver(transport: Transport, options: KubeClientOptions): KubeClien
     all: async (kind) => (await client.list(kind)).items,
     cacheOf: () => undefined,
     async *pages<T extends KubeObject>(kind: KindRef<T>, list: ListOptions = {}) {
-      const { namespace, labelSelector, fieldSelector, pageSize, ...call } = list;
+      const { namespace, labelSelector, fieldSelector, pageSize, keep, ...call } = list;
       let continued: string | undefined;
       do {
         const text = await transport.text({
@@ -245,7 +247,10 @@ function clientOver(transport: Transport, options: KubeClientOptions): KubeClien
         // The items of a built-in kind's list carry neither of the two.
         const names = { apiVersion: apiVersionOf(kind), kind: kind.kind };
         yield {
-          items: (page.items ?? []).map((item) => ({ ...names, ...item })),
+          items: (page.items ?? []).map((item) => {
+            const object = { ...names, ...item };
+            return keep === undefined ? object : (keep(object) as T);
+          }),
           resourceVersion: page.metadata.resourceVersion,
         };
       } while (continued !== undefined);

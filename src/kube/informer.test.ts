@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFakeClock, settle } from '../../tests/fake-clock.ts';
+import { startScriptedApi } from '../../tests/scripted-api.ts';
 import type { ConfigMap } from '../api/core.ts';
 import { kindTable } from '../api/kinds.ts';
 import { SluiceError } from '../errors/error.ts';
@@ -289,4 +290,51 @@ test('an event that a state does not know is a defect, and Stopped stays Stopped
   const stopped: InformerState = { name: 'Stopped' };
   assert.equal(nextInformerState(stopped, { type: 'Started' }).name, 'Stopped');
   assert.equal(nextInformerState({ name: 'Listing', failures: 3 }, { type: 'Stopped' }).name, 'Stopped');
+});
+
+test('of each object only what is read is held: never who set which field, and less where it is said', async () => {
+  const object = (name: string, version: string) => ({
+    metadata: {
+      name,
+      namespace: 'ns',
+      uid: name,
+      resourceVersion: version,
+      managedFields: [{ manager: 'x' }],
+    },
+    data: { wanted: name, unread: 'a'.repeat(100) },
+  });
+  const api = await startScriptedApi(({ query }, answer) => {
+    if (query.get('watch') === 'true') {
+      answer.begin();
+      answer.event('MODIFIED', object('a', '7'));
+      answer.event('DELETED', object('b', '8'));
+      return;
+    }
+    const [item, more] = query.get('continue') === null ? ['a', 'two'] : ['b', ''];
+    answer.json({ metadata: { resourceVersion: '5', continue: more }, items: [object(item, '1')] });
+  });
+  const stop = new AbortController();
+  const informer = createInformer<ConfigMap>(api.client, api.client.kinds.ConfigMap, {
+    logger: silentLogger,
+    signal: stop.signal,
+    keep: ({ data, ...rest }) => ({ ...rest, data: { wanted: data?.wanted ?? '' } }),
+  });
+  const told: ConfigMap[] = [];
+  informer.onChange((change) => told.push(change.object));
+  try {
+    informer.start();
+    await informer.synced();
+    while (told.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    const held = (name: string, version: string) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: 'ns', uid: name, resourceVersion: version },
+      data: { wanted: name },
+    });
+    assert.deepEqual(told, [held('a', '1'), held('b', '1'), held('a', '7'), held('b', '8')]);
+    assert.deepEqual(informer.list(), [held('a', '7')]);
+  } finally {
+    stop.abort();
+    await api.close();
+  }
 });

@@ -9,10 +9,12 @@ import type { KubeClient, KubeList } from './client.ts';
 import { ApiError, isExpired } from './error.ts';
 import type { WatchEvent } from './watch.ts';
 
-export interface InformerOptions {
+export interface InformerOptions<T extends KubeObject = KubeObject> {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** What of each object is kept, where more of it can be done without than `metadata.managedFields`. */
+  readonly keep?: (object: T) => T;
   readonly logger: Logger;
   /** Ends the informer. */
   readonly signal: AbortSignal;
@@ -125,14 +127,16 @@ const watchWorthMs = 5_000;
 /** Watches end between these two, so that those of many clients do not end together. */
 const watchSecondsMin = 300;
 const watchSecondsMax = 600;
+/** A page of large objects (a Node names fifty images) is some MiB of text and as much again while it is read. */
+const pageSize = 100;
 
 /** Keeps a cache of one kind equal to the API, by one list and a watch that goes on from it. */
 export function createInformer<T extends KubeObject>(
   client: Pick<KubeClient, 'list' | 'watch'>,
   kind: KindRef<T>,
-  options: InformerOptions,
+  options: InformerOptions<T>,
 ): Informer<T> {
-  const { signal } = options;
+  const { signal, keep } = options;
   const clock = options.clock ?? systemClock;
   const random = options.random ?? Math.random;
   const logger = options.logger.child({ informer: kind.plural });
@@ -153,7 +157,7 @@ export function createInformer<T extends KubeObject>(
   async function list(failures: number): Promise<InformerEvent> {
     let listed: KubeList<T>;
     try {
-      listed = await client.list(kind, scope);
+      listed = await client.list(kind, { ...scope, pageSize, keep: (object) => slim(object as T) });
     } catch (error) {
       return { type: 'ListFailed', waitMs: failed('list failed', error, failures) };
     }
@@ -191,9 +195,17 @@ export function createInformer<T extends KubeObject>(
 
   function apply(event: WatchEvent<T>): string {
     if (event.type === 'BOOKMARK') return event.resourceVersion;
-    if (event.type === 'DELETED') cache.remove(event.object);
-    else cache.put(event.object);
-    return event.object.metadata.resourceVersion ?? '';
+    const object = slim(event.object);
+    if (event.type === 'DELETED') cache.remove(object);
+    else cache.put(object);
+    return object.metadata.resourceVersion ?? '';
+  }
+
+  /** Who set which field is a third of an object and read by nobody; a write without it changes nothing of it. */
+  function slim(object: T): T {
+    const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { managedFields?: unknown };
+    const slender = { ...object, metadata };
+    return keep === undefined ? slender : keep(slender);
   }
 
   function failed(what: string, error: unknown, failures: number): number {

@@ -3,10 +3,11 @@ import type { FleetLockGroup } from '../api/resources.ts';
 import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
+import { withoutImages } from '../kube/node.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { groupOf } from './api-store.ts';
-import { drainOnce, isOurCordon, isReady, uncordon } from './drain.ts';
+import { drainIsPossible, drainOnce, isOurCordon, isReady, uncordon } from './drain.ts';
 import { advance, type Holder, unlock } from './slots.ts';
 import type { LockStore } from './store.ts';
 import { slotGranted, type Tidings } from './tidings.ts';
@@ -30,7 +31,9 @@ const evictionRetryMs = 5_000;
 export async function keepHolders(options: KeeperOptions): Promise<void> {
   const { client, logger, signal, clock } = options;
   const groups = createInformer<FleetLockGroup>(client, client.kinds.FleetLockGroup, options);
-  const nodes = createInformer<Node>(client, client.kinds.Node, options);
+  const { Node: kind } = client.kinds;
+  const nodes =
+    client.cacheOf<Node>(kind) ?? createInformer<Node>(client, kind, { ...options, keep: withoutImages });
   const working = new Map<
     string,
     { readonly stop: AbortController; wake(): void; readonly done: Promise<void> }
@@ -101,8 +104,8 @@ export async function keepHolders(options: KeeperOptions): Promise<void> {
   nodes.start();
   await Promise.race([Promise.all([groups.synced(), nodes.synced()]), aborted(signal)]);
   groups.onChange(look);
-  nodes.onChange(() => {
-    liftStrayCordons();
+  nodes.onChange(({ object }) => {
+    if (isOurCordon(object)) liftStrayCordons();
     for (const task of working.values()) task.wake();
   });
   look();
@@ -175,9 +178,12 @@ async function drainHolder(
     while (!signal.aborted) {
       let progress = await drainOnce(client, node, nodes.list(), pods.list());
       if (progress.kind === 'drained') {
-        // The caches may be a moment behind: what counts is what the API says now.
+        // The caches may be a moment behind: what counts is what the API says now. All Nodes are read only where Pods
+        // would be left standing, for want of another node: in a fleet each drain would read it whole.
         const now = await client.list(client.kinds.Pod, { fieldSelector });
-        progress = await drainOnce(client, node, (await client.list(client.kinds.Node)).items, now.items);
+        const has = nodes.get(node) !== undefined && drainIsPossible(nodes.list(), node);
+        const all = has ? nodes.list() : (await client.list(client.kinds.Node)).items;
+        progress = await drainOnce(client, node, all, now.items);
       }
       if (signal.aborted) return;
       if (progress.kind === 'drained') return await grant();

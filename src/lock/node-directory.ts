@@ -2,6 +2,7 @@ import type { Node } from '../api/core.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
+import { withoutImages } from '../kube/node.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { lockIdOf } from './identity.ts';
@@ -29,7 +30,9 @@ export function createNodeDirectory(
   client: KubeClient,
   options: { readonly logger: Logger; readonly clock: Clock; readonly signal: AbortSignal },
 ): NodeDirectory {
-  const informer = createInformer<Node>(client, client.kinds.Node, options);
+  const { Node: kind } = client.kinds;
+  const informer =
+    client.cacheOf<Node>(kind) ?? createInformer<Node>(client, kind, { ...options, keep: withoutImages });
   const byId = new Map<string, string>();
   informer.onChange(({ type, object }) => {
     for (const id of idsOf(object)) {
