@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { explainNode, type ShownNode } from './node-explain.ts';
+import { explainFleet, explainNode, type ShownNode } from './node-explain.ts';
 
 const now = Date.parse('2026-12-03T12:00:00Z');
 const shown = (changes: Partial<ShownNode>): ShownNode => ({
@@ -77,4 +77,34 @@ test('one screen: notes are few, and each gate of a person has its advice once',
     assert.match(text({ holds: [hold(gate, reason)] }), words, `${gate}/${reason}`);
   }
   assert.match(text({ local: false, holds: [hold('marker_file', 'NoMarker')] }), /--nodes master-0/);
+});
+
+test('a fleet is told by what holds it, the most frequent first, with the node that it has held longest', () => {
+  const marker = (minutes: number) => ({
+    ...hold('marker_file', 'MarkerMissing', 'no marker file'),
+    since: new Date(now - minutes * 60_000).toISOString(),
+  });
+  const nodes = [
+    ...Array.from({ length: 20 }, (_, index) => shown({ node: `idle-${index}`, state: 'Idle', staged: '' })),
+    ...Array.from({ length: 10 }, (_, index) =>
+      shown({ node: `worker-${index}`, local: false, holds: [marker(index === 9 ? 300 : index + 1)] }),
+    ),
+    shown({ node: 'last', holds: [hold('inhibitors', 'BlockInhibitor'), marker(1)] }),
+  ];
+  assert.equal(
+    stripVTControlCharacters(explainFleet(nodes, now)),
+    `31 nodes: 20 Idle, 11 Held. Each one in full: sluice node why NODE, or all with -o wide
+
+marker_file (MarkerMissing): 11 nodes, longest worker-9, worker-8, worker-7, worker-6, worker-5, worker-4, worker-3, worker-2 and 3 more
+worker-9 runs 41.1 (rpm-ostree driver), 41.2 is staged, and it is held (periodic and fleet_lock must all allow):
+  marker_file  no marker file   (MarkerMissing, for 5h)
+  to do        open a window: sluice window open --until 2h --nodes worker-9
+
+inhibitors (BlockInhibitor): 1 node, longest last
+last runs 41.1 (rpm-ostree driver), 41.2 is staged, and it is held (periodic and fleet_lock must all allow):
+  inhibitors   words   (BlockInhibitor, for 2m)
+  marker_file  no marker file   (MarkerMissing, for 60s)
+  to do        end the program that is named, or wait for it: it goes on at once
+  to do        open a window: sluice window open --until 2h`,
+  );
 });

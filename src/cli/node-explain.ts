@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { listed } from '../gates/outcome.ts';
 import { humanDuration, paint } from './output.ts';
 
 /** A node as its agent reports it, over its socket or into the cluster. */
@@ -35,6 +36,46 @@ export function explainNode(shown: ShownNode, now: number): string {
     ...(holds.length === 0 ? [] : next(shown, now)),
     ...[...notes.slice(0, notesMax), ...more].map((note) => line('note', note)),
   ].join('\n');
+}
+
+/**
+ * Many nodes: how many there are of each state, then each reason why some are held, the most frequent first, with the
+ * node that it has held longest in full.
+ */
+export function explainFleet(nodes: readonly ShownNode[], now: number): string {
+  const states = groupBy(nodes, ({ state }) => [state]);
+  const counts = states.map(([state, { length }]) => `${length} ${state}`).join(', ');
+  const held = groupBy(nodes, ({ holds }) => holds.map(({ gate, reason }) => `${gate} (${reason})`));
+  const blocks = held.map(([what, members]) => {
+    const since = ({ holds }: ShownNode) =>
+      Math.min(
+        ...holds.flatMap((each) => (`${each.gate} (${each.reason})` === what ? Date.parse(each.since) : [])),
+      );
+    const byAge = [...members].sort((a, b) => since(a) - since(b));
+    const [oldest] = byAge;
+    const title = `${what}: ${members.length} ${members.length === 1 ? 'node' : 'nodes'}`;
+    return [
+      '',
+      `${paint('bold', title)}, longest ${listed(byAge.map(({ node }) => node))}`,
+      ...(oldest === undefined ? [] : [explainNode(oldest, now)]),
+    ].join('\n');
+  });
+  return [
+    `${nodes.length} nodes: ${counts}. Each one in full: sluice node why NODE, or all with -o wide`,
+    ...blocks,
+  ].join('\n');
+}
+
+/** The most frequent first. */
+function groupBy<T>(all: readonly T[], keysOf: (one: T) => readonly string[]): [string, T[]][] {
+  const groups = new Map<string, T[]>();
+  for (const one of all)
+    for (const key of new Set(keysOf(one))) {
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [one]);
+      else group.push(one);
+    }
+  return [...groups].sort(([, a], [, b]) => b.length - a.length);
 }
 
 const line = (name: string, text: string) => `  ${name.padEnd(12)} ${text}`;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { NodeUpdate } from '../api/resources.ts';
 import { type ConnectOptions, connect } from './connect.ts';
-import { explainNode, type ShownNode } from './node-explain.ts';
+import { explainFleet, explainNode, type ShownNode } from './node-explain.ts';
 import { humanDuration, note, parseFormat, print, printObject, printTable } from './output.ts';
 import { noSuchNode } from './unknown-node.ts';
 
@@ -12,6 +12,8 @@ interface ShowOptions extends ConnectOptions {
   readonly socket?: string;
 }
 
+/** More nodes than these are no screen: they are told by what holds them. */
+const screenNodes = 12;
 const hostSocket = '/run/sluice/node.sock';
 
 /** The agent's socket, where this host runs alone or it is asked for by name. */
@@ -94,7 +96,7 @@ function fromCluster(whole: NodeUpdate): ShownNode {
   };
 }
 
-/** `sluice node why`: one screen. */
+/** `sluice node why`: one screen, of however many nodes. */
 export async function why(names: string[], options: ShowOptions): Promise<void> {
   const format = parseFormat(options.output);
   const nodes = await nodesOf(names, options);
@@ -103,6 +105,8 @@ export async function why(names: string[], options: ShowOptions): Promise<void> 
     return await printObject(rows, format);
   }
   if (format === 'name') return print(nodes.map(({ node }) => `node/${node}`).join('\n'));
+  if (nodes.length > screenNodes && names.length === 0 && format !== 'wide')
+    return print(explainFleet(nodes, Date.now()));
   for (const each of nodes) print(explainNode(each, Date.now()));
 }
 

@@ -29,7 +29,7 @@ export function findingOf<T>(
 const namesShown = 8;
 
 /** Names in a sentence: of many, some, and how many more. */
-export function listed(names: readonly string[]): string {
-  const more = names.length - namesShown;
-  return more > 1 ? `${names.slice(0, namesShown).join(', ')} and ${more} more` : names.join(', ');
+export function listed(names: readonly string[], most = namesShown): string {
+  const more = names.length - most;
+  return more > 1 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ');
 }

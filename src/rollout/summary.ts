@@ -1,3 +1,4 @@
+import { listed } from '../gates/outcome.ts';
 import type { RolloutWait, WaitCause } from './plan.ts';
 
 /** Names that a summary spells out; of more it says how many. */
@@ -18,7 +19,7 @@ function line(cause: WaitCause, waits: readonly RolloutWait[]): string {
   const count = waits.length;
   const one = count === 1;
   const nodes = `${count} ${one ? 'node' : 'nodes'}`;
-  const names = listed(waits);
+  const names = named(waits);
   switch (cause) {
     case 'Held':
       return `${nodes} that ${one ? 'is' : 'are'} held: ${byGate(waits)}`;
@@ -31,7 +32,10 @@ function line(cause: WaitCause, waits: readonly RolloutWait[]): string {
     case 'NoAgent':
       return `${nodes} without an agent (${names})`;
     case 'Failed':
-      return `${nodes} that failed: ${waits.map((wait) => `${wait.node} (${wait.message})`).join(', ')}`;
+      return `${nodes} that failed: ${listed(
+        waits.map((wait) => `${wait.node} (${wait.message})`),
+        namesShown,
+      )}`;
     case 'ControlPlaneFirst':
       return `${nodes} until the control plane is done (${names})`;
     case 'CanariesFirst':
@@ -53,11 +57,12 @@ function byGate(waits: readonly RolloutWait[]): string {
     const gate = wait.gate ?? '?';
     gates.set(gate, [...(gates.get(gate) ?? []), wait]);
   }
-  return [...gates].map(([gate, held]) => `${gate} (${listed(held)})`).join(', ');
+  return [...gates].map(([gate, held]) => `${gate} (${named(held)})`).join(', ');
 }
 
-function listed(waits: readonly RolloutWait[]): string {
-  const names = waits.map((wait) => wait.node);
-  const more = names.length - namesShown;
-  return more > 1 ? `${names.slice(0, namesShown).join(', ')} and ${more} more` : names.join(', ');
+function named(waits: readonly RolloutWait[]): string {
+  return listed(
+    waits.map((wait) => wait.node),
+    namesShown,
+  );
 }
