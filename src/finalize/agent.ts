@@ -76,7 +76,7 @@ export interface AgentOptions {
   readonly signal: AbortSignal;
 }
 
-/** Between two questions to a lock server whose slots are taken: the first, and the longest. */
+/** Between two questions to a lock server whose slots are taken and that says nothing of when: the first, the longest. */
 const lockRetryMs = { first: 2_000, most: 10_000 };
 /** A reboot that is on its way ends this process within it; else it is shown as ordered. Milliseconds. */
 const rebootLookMs = 2_000;
@@ -238,9 +238,10 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     await report(waits ? 'WaitingForSlot' : ordered ? 'Finalizing' : 'Held', holds, facts);
     if (!waits) return untilDebt(nextLookMs(holds, clock.now()));
     const draining = lock?.kind === 'wait' && lock.reason === 'Draining';
+    const saidMs = lock?.kind === 'wait' ? lock.retryAfterMs : undefined;
     lockAsked = draining ? 1 : lockAsked + 1;
     lock = undefined; // The next look asks again.
-    const waitMs = Math.min(lockRetryMs.first * 2 ** (lockAsked - 1), lockRetryMs.most);
+    const waitMs = saidMs ?? Math.min(lockRetryMs.first * 2 ** (lockAsked - 1), lockRetryMs.most);
     return waitMs * (1 + options.random() / 2);
   }
 

@@ -4,7 +4,7 @@ import { createHttpClient } from '../http/client.ts';
 import { drained } from '../http/drained.ts';
 import { readBody, serve } from '../http/server.ts';
 import { lockIdOf } from '../lock/identity.ts';
-import { createFleetLockClient, judge, lockUrl } from './fleet-lock.ts';
+import { createFleetLockClient, judge, lockUrl, retryAfterOf } from './fleet-lock.ts';
 
 test('the id of a node is the one that zincati and systemd-id128 derive', () => {
   assert.equal(lockIdOf('1c09ca98649c4c7abc779cd04c96812e'), '978a225b3d7b40e9acd7ce9b62f68444');
@@ -31,6 +31,14 @@ test('B28 B32 B36 only 200 is a grant, full is a wait, redirects are errors', ()
   assert.equal(kind(423, '', 'steady-state'), 'granted');
 });
 
+test('when to ask again: what the server says in seconds, within bounds', () => {
+  assert.equal(retryAfterOf('1'), 1000);
+  assert.equal(retryAfterOf('0'), 1000);
+  assert.equal(retryAfterOf('86400'), 60_000);
+  for (const word of [undefined, '', '-1', '1.5', 'Wed, 21 Oct 2026 07:28:00 GMT', ['1', '2']])
+    assert.equal(retryAfterOf(word), undefined);
+});
+
 test('the request is what the protocol asks for, and a captive portal grants nothing', async (t) => {
   const seen: { url: string | undefined; header: unknown; body: unknown }[] = [];
   const server = await serve({
@@ -44,6 +52,7 @@ test('the request is what the protocol asks for, and a captive portal grants not
         body: JSON.parse(String(body)),
       });
       if (request.url?.startsWith('/portal')) response.writeHead(302, { location: '/login' }).end();
+      else if (request.url?.startsWith('/full')) response.writeHead(423, { 'retry-after': '3' }).end();
       else response.writeHead(200).end('anything');
     },
   });
@@ -57,12 +66,14 @@ test('the request is what the protocol asks for, and a captive portal grants not
   const request = { baseUrl: base, id: 'a', group: 'default' };
   assert.deepEqual(await client.preReboot(request), { kind: 'granted' });
   assert.equal((await client.preReboot({ ...request, baseUrl: `${base}/portal` })).kind, 'error');
+  const full = await client.preReboot({ ...request, baseUrl: `${base}/full` });
+  assert.equal(full.kind === 'wait' && full.retryAfterMs, 3000);
   assert.deepEqual(seen[0], {
     url: '/v1/pre-reboot',
     header: 'true',
     body: { client_params: { id: 'a', group: 'default' } },
   });
-  assert.equal(seen.length, 2, 'the redirect was not followed');
+  assert.equal(seen.length, 3, 'the redirect was not followed');
   const gone = await client.preReboot({ ...request, baseUrl: 'http://127.0.0.1:1' });
   assert.equal(gone.kind === 'error' && gone.reason, 'Unreachable');
 });

@@ -8,7 +8,13 @@ import type { AgentMetrics } from './metrics.ts';
 export type LockAnswer =
   | { readonly kind: 'granted' }
   /** Somebody else's turn, or the server drains this node: asking again later is all there is to do. */
-  | { readonly kind: 'wait'; readonly reason: string; readonly message: string }
+  | {
+      readonly kind: 'wait';
+      readonly reason: string;
+      readonly message: string;
+      /** Milliseconds after which the server would be asked again, where it says so. */
+      readonly retryAfterMs?: number;
+    }
   | { readonly kind: 'error'; readonly reason: string; readonly message: string };
 
 /** Bytes of an answer that are read; it is a few words. */
@@ -66,7 +72,9 @@ export function createFleetLockClient(
         stallTimeoutMs: timeoutMs,
         signal: AbortSignal.timeout(timeoutMs),
       });
-      return judge(response.status, await response.text(answerBytesMax), call);
+      const judged = judge(response.status, await response.text(answerBytesMax), call);
+      const retryAfterMs = retryAfterOf(response.headers['retry-after']);
+      return judged.kind === 'wait' && retryAfterMs !== undefined ? { ...judged, retryAfterMs } : judged;
     } catch (error) {
       return {
         kind: 'error',
@@ -84,6 +92,15 @@ export function createFleetLockClient(
 /** The address of a call below the base, which is kept whole whether or not it ends with a slash. */
 export function lockUrl(baseUrl: string, call: string): string {
   return `${baseUrl.replace(/\/+$/, '')}/v1/${call}`;
+}
+
+/** A server may ask for more patience than this, and not get it: a slot that is free is then lost on nobody. */
+const retryAfterMsMax = 60_000;
+
+/** Retry-After in seconds (RFC 9110), as milliseconds; a date, a fraction or anything else is not followed. Pure. */
+export function retryAfterOf(header: string | readonly string[] | undefined): number | undefined {
+  if (typeof header !== 'string' || !/^\d{1,9}$/.test(header)) return undefined;
+  return Math.min(retryAfterMsMax, Math.max(1, Number(header)) * 1000);
 }
 
 /** What an answer means. Pure. */

@@ -69,7 +69,11 @@ async function setUp(t: TestContext, slots: number) {
       headers,
       body: typeof body === 'string' ? body : JSON.stringify(body),
     });
-    return { status: response.status, kind: (JSON.parse(await response.text()) as { kind?: string }).kind };
+    const { kind } = JSON.parse(await response.text()) as { kind?: string };
+    // Who is told to ask again is told when.
+    const waits = kind === 'draining' || kind === 'failed_lock_semaphore_full';
+    assert.equal(response.headers['retry-after'], waits ? '1' : undefined, kind);
+    return { status: response.status, kind };
   };
   const params = (id: string, group = 'default') => ({ client_params: { id, group } });
   const until = async (id: string, status: number) => {

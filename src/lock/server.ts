@@ -13,6 +13,7 @@ import { bootHeader } from './identity.ts';
 import { keepHolders } from './keeper.ts';
 import { createLockMetrics } from './metrics.ts';
 import { createNodeDirectory, type NodeDirectory, noNodes } from './node-directory.ts';
+import { askAgainS, createQueue } from './queue.ts';
 import { groupForm, type Holder, type LockClient, lock, soak, unlock } from './slots.ts';
 import type { LockGroup, LockStore } from './store.ts';
 import { createTidings, logTidings, slotGranted, type Tidings } from './tidings.ts';
@@ -43,6 +44,8 @@ interface Answer {
     | 'not_found'
     | 'internal_error';
   readonly value?: string;
+  /** Seconds after which to ask again (RFC 9110, Retry-After). */
+  readonly retryAfterS?: number;
 }
 
 const bodyBytesMax = 16 * 1024;
@@ -100,6 +103,7 @@ function createLockHandler(options: {
   readonly logger: Logger;
 }): LockServer['handler'] {
   const { store, nodes, clock, logger, tidings } = options;
+  const queue = createQueue(clock);
   const gatekeeper = createGatekeeper(options.access ?? { trustedUids: [] });
   const metrics = createLockMetrics(
     options.metrics,
@@ -129,15 +133,22 @@ function createLockHandler(options: {
       });
       return { holders: 'holders' in decided ? decided.holders : slots.holders, result: decided };
     });
+    const waiting = `${group}/${client.id}`;
+    if (outcome?.kind !== 'full') queue.left(waiting);
     switch (outcome?.kind) {
       case undefined:
         return { status: 404, kind: 'unknown_group', value: `there is no group '${group}'` };
       case 'full':
-        return { status: 423, kind: 'failed_lock_semaphore_full', value: outcome.message };
+        return {
+          status: 423,
+          kind: 'failed_lock_semaphore_full',
+          value: outcome.message,
+          retryAfterS: queue.refused(waiting),
+        };
       case 'unhealthy':
         return { status: 423, kind: 'previous_holder_unhealthy', value: outcome.message };
       case 'draining':
-        return { status: 423, kind: 'draining', value: outcome.message };
+        return { status: 423, kind: 'draining', value: outcome.message, retryAfterS: askAgainS.least };
       case 'duplicate':
         tidings(group, { type: 'Warning', reason: 'DuplicateId', message: outcome.message });
         return { status: 409, kind: 'duplicate_id', value: outcome.message };
@@ -210,6 +221,7 @@ function createLockHandler(options: {
     response.writeHead(given.status, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
+      ...(given.retryAfterS === undefined ? {} : { 'retry-after': String(given.retryAfterS) }),
     });
     response.end(body);
   };
