@@ -92,6 +92,8 @@ export const labels = {
   /** On everything that one preflight run made; the value is the run id. */
   preflightRun: 'sluice.dev/preflight-run',
   preflightCheck: 'sluice.dev/preflight-check',
+  /** On a CatalogSource or ClusterCatalog that `sluice release catalogs` made. */
+  catalog: 'sluice.dev/catalog',
   /** On a ConfigMap with OpenPGP signatures that Sluice wrote; the value is the first 12 digits of the payload. */
   releaseSignatures: 'sluice.dev/release-signatures',
   /** On what Sluice installed; the value is the component. */

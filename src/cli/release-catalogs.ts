@@ -2,14 +2,15 @@ import { openBundle } from '../bundle/bundle.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { findKubeconfig } from '../kube/kubeconfig.ts';
-import { catalogObjects } from '../release/catalogs.ts';
+import { applyCatalogs, type CatalogOutcome, type CatalogResult, nameOf } from '../release/catalog-apply.ts';
+import { catalogObjects, type OlmVersion } from '../release/catalogs.ts';
 import { clusterContent } from '../release/content.ts';
 import { readerIdentity } from '../release/reader.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
-import { note, parseFormat, printObject } from './output.ts';
+import { note, parseFormat, print, printObject } from './output.ts';
 import { gather, type Options, resolveName } from './release-actions.ts';
 
-/** `sluice release catalogs`: what to apply so that the cluster finds the operators of a release. */
+/** `sluice release catalogs`: what the cluster needs to find the operators of a release; shown, tried or applied. */
 export async function catalogs(client: KubeClient, text = '', options: Options): Promise<void> {
   const format = options.output === undefined ? 'yaml' : parseFormat(options.output);
   if (format !== 'json' && format !== 'yaml')
@@ -33,15 +34,62 @@ export async function catalogs(client: KubeClient, text = '', options: Options):
     const items = catalogObjects(document, {
       versions,
       defaultSourcesOff: options.defaultSourcesOff === true,
+      namespace: options.namespace ?? marketplaceOf(client),
     });
     if (items.length === 0) note(`${name} carries no catalog`);
-    await printObject({ apiVersion: 'v1', kind: 'List', items }, format);
+    if (options.apply !== true && options.dryRun !== true) {
+      await printObject({ apiVersion: 'v1', kind: 'List', items }, format);
+      return;
+    }
+    const dryRun = options.dryRun === true;
+    const result = await applyCatalogs(client, items, { dryRun });
+    if (options.output === undefined) tell(result, dryRun);
+    else await printObject(resultData(result, dryRun), format);
   } finally {
     await content.close();
   }
 }
 
-function versionOf(text: string): 'v0' | 'v1' {
+/** Where OLM looks for CatalogSources that every namespace may use. */
+function marketplaceOf({ platform }: KubeClient): string {
+  return platform === 'kubernetes' ? 'olm' : 'openshift-marketplace';
+}
+
+const outcomeWords: Readonly<Record<CatalogOutcome, string>> = {
+  created: 'created',
+  changed: 'configured',
+  unchanged: 'unchanged',
+  notServed: 'left out: the cluster does not serve the kind',
+};
+
+function tell({ applied, left }: CatalogResult, dryRun: boolean): void {
+  const end = dryRun ? ' (dry run)' : '';
+  for (const { object, outcome } of applied) print(`${nameOf(object)} ${outcomeWords[outcome]}${end}`);
+  for (const object of left) {
+    const { namespace } = object.metadata;
+    const where = namespace === undefined ? '' : `-n ${namespace} `;
+    note(
+      `${nameOf(object)} is of another release and stays; if nothing installs from it: kubectl ${where}delete ${nameOf(object)}`,
+    );
+  }
+  if (dryRun) note('nothing was changed; --apply does it');
+}
+
+/** As a program reads it. */
+function resultData({ applied, left }: CatalogResult, dryRun: boolean): object {
+  const named = ({ kind, metadata: { name, namespace } }: CatalogResult['left'][number]) => ({
+    kind,
+    ...(namespace === undefined ? {} : { namespace }),
+    name,
+  });
+  return {
+    dryRun,
+    applied: applied.map(({ object, outcome }) => ({ ...named(object), outcome })),
+    left: left.map(named),
+  };
+}
+
+function versionOf(text: string): OlmVersion {
   if (text === 'v0' || text === 'v1') return text;
   throw new SluiceError('Usage', `--olm ${text}: it is v0 (CatalogSource) or v1 (ClusterCatalog)`);
 }

@@ -7,4 +7,6 @@ export interface ReleaseOptions extends ConnectOptions {
   readonly dryRun?: boolean;
   readonly olm?: string;
   readonly defaultSourcesOff?: boolean;
+  readonly apply?: boolean;
+  readonly namespace?: string;
 }

@@ -47,11 +47,17 @@ export function command(): Command {
   withConnection(
     root
       .command('catalogs')
-      .description('The objects by which the cluster finds the operators of a release, to be applied'),
+      .description('The objects by which the cluster finds the operators of a release: shown, or applied'),
   )
     .argument('<release>', "a bundle's name, or a version")
     .option('--olm <version>', 'v0 (CatalogSource) or v1 (ClusterCatalog); default: both')
     .option('--default-sources-off', 'turn the catalogs of the internet off as well (OperatorHub)')
+    .option('--apply', 'make them stand in the cluster; nothing of others is changed or removed')
+    .option('--dry-run', 'only say what --apply would change, tried on the API server')
+    .option(
+      '-n, --namespace <namespace>',
+      'where CatalogSources go (default: openshift-marketplace; olm on Kubernetes)',
+    )
     .option(formatFlag, formatHelp)
     .action(run('catalogs'));
   withConnection(
@@ -96,7 +102,9 @@ Examples:
   sluice release cancel 1.1.0              What is copied so far is kept for the next try
   sluice release rm 1.0.0 --dry-run
   sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
-  sluice release catalogs 1.1.0 --olm v1 | kubectl apply -f -
+  sluice release catalogs 1.1.0            The objects, to look at
+  sluice release catalogs 1.1.0 --dry-run  What applying them would change
+  sluice release catalogs 1.1.0 --apply --default-sources-off
   sluice release mirrors > /etc/containers/registries.conf.d/50-sluice.conf
   sluice release credentials rotate`,
   );

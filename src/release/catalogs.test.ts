@@ -25,7 +25,11 @@ const document = {
 };
 
 test('a catalog becomes the objects of both kinds of OLM, by digest, under a name that the next release has too', () => {
-  const objects = catalogObjects(document, { versions: ['v0', 'v1'], defaultSourcesOff: false });
+  const objects = catalogObjects(document, {
+    versions: ['v0', 'v1'],
+    defaultSourcesOff: false,
+    namespace: 'openshift-marketplace',
+  });
   assert.deepEqual(
     objects.map((each) => [each.apiVersion, each.kind, each.metadata.name, each.metadata.namespace]),
     [
@@ -39,19 +43,43 @@ test('a catalog becomes the objects of both kinds of OLM, by digest, under a nam
     ],
   );
   const ref = `registry.example/redhat/Redhat.operator_index@${digest}`;
-  assert.ok(objects[0] !== undefined && 'image' in objects[0].spec);
-  assert.equal(objects[0].spec.image, ref);
-  assert.deepEqual(objects[1]?.spec, {
+  const specs = objects.map((each) => each.spec as Record<string, unknown>);
+  assert.equal(specs[0]?.image, ref);
+  assert.deepEqual(specs[1], {
     source: { type: 'Image', image: { ref } },
     availabilityMode: 'Available',
   });
 });
 
 test('the catalogs of the internet are turned off where that is asked for, and there is one to take their place', () => {
-  const off = { versions: ['v1'], defaultSourcesOff: true } as const;
+  const off = { versions: ['v1'], defaultSourcesOff: true, namespace: 'olm' } as const;
   assert.deepEqual(
     catalogObjects(document, off).map((each) => each.kind),
     ['OperatorHub', 'ClusterCatalog'],
   );
   assert.deepEqual(catalogObjects({ version: '1', images: [] }, off), []);
+});
+
+test('catalogs that would have one name are told apart, and keep their names in the next release', () => {
+  const namesOf = (...images: BundleImage[]) =>
+    catalogObjects(
+      { version: '1', images },
+      { versions: ['v1'], defaultSourcesOff: false, namespace: 'olm' },
+    ).map((each) => each.metadata.name);
+  const [a, b] = [image('catalog', 'a.example/x/index'), image('catalog', 'b.example/y/index')];
+  const two = namesOf(a, b);
+  assert.equal(new Set(two).size, 2);
+  for (const name of two) assert.match(name, /^sluice-index-[0-9a-f]{8}$/);
+  const next = `sha256:${'d'.repeat(64)}` as Digest;
+  assert.deepEqual(namesOf({ ...b, digest: next }, { ...a, digest: next }), [...two].reverse());
+  // Two of one repository have different tags in their names.
+  const tagged = namesOf({ ...a, name: 'a.example/x/index:v1' }, { ...a, name: 'a.example/x/index:v2' });
+  assert.equal(new Set(tagged).size, 2);
+  // What is cut to its length must not become the same.
+  const long = namesOf(
+    image('catalog', `a.example/${'i'.repeat(80)}-a`),
+    image('catalog', `a.example/${'i'.repeat(80)}-b`),
+  );
+  assert.equal(new Set(long).size, 2);
+  for (const name of long) assert.ok(name.length <= 63);
 });

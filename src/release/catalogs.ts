@@ -1,58 +1,105 @@
-import type { BundleDocument } from '../bundle/document.ts';
+import { createHash } from 'node:crypto';
+import type { AnyObject } from '../api/core.ts';
+import { labels } from '../api/names.ts';
+import type { BundleDocument, BundleImage } from '../bundle/document.ts';
 
-/** An object as `kubectl apply` takes it. */
-interface CatalogObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly spec: object;
+/** A name is that of a service too (OLM makes one for each CatalogSource): a label of DNS. */
+const nameLengthMax = 63;
+const suffixDigits = 8;
+
+export type OlmVersion = 'v0' | 'v1';
+
+export interface CatalogOptions {
+  /** For OLM as it was (CatalogSource), as it becomes (ClusterCatalog), or both. */
+  readonly versions: readonly OlmVersion[];
+  /** Also turns off the catalogs of the internet, which a disconnected cluster asks in vain. */
+  readonly defaultSourcesOff: boolean;
+  /** Where CatalogSources are looked for by every namespace. */
+  readonly namespace: string;
 }
 
-const nameLengthMax = 63;
-
 /**
- * The objects by which a cluster finds the catalogs of a release: for OLM as it was (CatalogSource) and as it becomes
- * (ClusterCatalog). Names follow from the catalog's repository, so that the next release replaces the image and adds no
- * second catalog. Images are named by digest as their makers do; the mirror set leads to the nodes.
- *
- * @param of.defaultSourcesOff also turns off the catalogs of the internet, which a disconnected cluster asks in vain.
+ * The objects by which a cluster finds the catalogs of a release. Names follow from the catalog's repository, so that
+ * the next release replaces the image and adds no second catalog. Images are named by digest as their makers do; the
+ * mirror set leads to the nodes.
  */
 export function catalogObjects(
   document: Pick<BundleDocument, 'images' | 'version'>,
-  of: { readonly versions: readonly ('v0' | 'v1')[]; readonly defaultSourcesOff: boolean },
-): CatalogObject[] {
+  of: CatalogOptions,
+): AnyObject[] {
   const catalogs = document.images.filter((image) => image.role === 'catalog');
-  const objects = catalogs.flatMap(({ source, digest }): CatalogObject[] => {
-    const name = `sluice-${slugOf(source)}`.slice(0, nameLengthMax).replace(/-+$/, '');
-    const image = `${source}@${digest}`;
-    const source0: CatalogObject = {
-      apiVersion: 'operators.coreos.com/v1alpha1',
-      kind: 'CatalogSource',
-      metadata: { name, namespace: 'openshift-marketplace' },
-      spec: {
-        sourceType: 'grpc',
-        image,
-        displayName: `${slugOf(source)} of release ${document.version}`,
-        publisher: 'Sluice',
-        grpcPodConfig: { securityContextConfig: 'restricted' },
-      },
-    };
-    const source1: CatalogObject = {
-      apiVersion: 'olm.operatorframework.io/v1',
-      kind: 'ClusterCatalog',
-      metadata: { name },
-      spec: { source: { type: 'Image', image: { ref: image } }, availabilityMode: 'Available' },
-    };
-    return of.versions.map((version) => (version === 'v0' ? source0 : source1));
+  const taken = nameCatalogs(catalogs);
+  const objects = catalogs.flatMap((catalog) => {
+    const name = taken.get(catalog) ?? '';
+    return of.versions.map((version) =>
+      version === 'v0'
+        ? catalogSource(name, catalog, { namespace: of.namespace, version: document.version })
+        : clusterCatalog(name, catalog),
+    );
   });
-  if (objects.length === 0 || !of.defaultSourcesOff) return objects;
-  const hub: CatalogObject = {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'OperatorHub',
-    metadata: { name: 'cluster' },
-    spec: { disableAllDefaultSources: true },
-  };
-  return [hub, ...objects];
+  return objects.length > 0 && of.defaultSourcesOff ? [operatorHub, ...objects] : objects;
+}
+
+const ours = { [labels.catalog]: '' };
+
+function catalogSource(
+  name: string,
+  { source, digest }: BundleImage,
+  { namespace, version }: { readonly namespace: string; readonly version: string },
+): AnyObject {
+  return object({
+    apiVersion: 'operators.coreos.com/v1alpha1',
+    kind: 'CatalogSource',
+    metadata: { name, namespace, labels: ours },
+    spec: {
+      sourceType: 'grpc',
+      image: `${source}@${digest}`,
+      displayName: `${slugOf(source)} of release ${version}`,
+      publisher: 'Sluice',
+      grpcPodConfig: { securityContextConfig: 'restricted' },
+    },
+  });
+}
+
+function clusterCatalog(name: string, { source, digest }: BundleImage): AnyObject {
+  return object({
+    apiVersion: 'olm.operatorframework.io/v1',
+    kind: 'ClusterCatalog',
+    metadata: { name, labels: ours },
+    spec: {
+      source: { type: 'Image', image: { ref: `${source}@${digest}` } },
+      availabilityMode: 'Available',
+    },
+  });
+}
+
+/** The platform's own object, of which one field is set. */
+const operatorHub = object({
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'OperatorHub',
+  metadata: { name: 'cluster' },
+  spec: { disableAllDefaultSources: true },
+});
+
+function object(manifest: object): AnyObject {
+  return manifest as unknown as AnyObject;
+}
+
+/** A name for each: the last part of its repository; where several catalogs share that, with digits that tell them apart. */
+function nameCatalogs(catalogs: readonly BundleImage[]): Map<BundleImage, string> {
+  const cut = (name: string, length: number) => name.slice(0, length).replace(/-+$/, '');
+  const short = (catalog: BundleImage) => cut(`sluice-${slugOf(catalog.source)}`, nameLengthMax);
+  return new Map(
+    catalogs.map((catalog) => {
+      const name = short(catalog);
+      const others = catalogs.filter((each) => each !== catalog && short(each) === name);
+      if (others.length === 0) return [catalog, name];
+      // Of two images of one repository only the tag tells which is which.
+      const own = others.some(({ source }) => source === catalog.source) ? catalog.name : catalog.source;
+      const suffix = createHash('sha256').update(own).digest('hex').slice(0, suffixDigits);
+      return [catalog, `${cut(name, nameLengthMax - suffixDigits - 1)}-${suffix}`];
+    }),
+  );
 }
 
 /** The last part of a repository, as a name of Kubernetes. */

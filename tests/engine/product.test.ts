@@ -13,6 +13,7 @@ const suites = [
   'src/kube/cluster.test.ts',
   'src/release/guard.test.ts',
   'tests/content-plane.test.ts',
+  'tests/catalogs.test.ts',
   'tests/preflight.test.ts',
   'tests/update.test.ts',
   'tests/kubectl.test.ts',
