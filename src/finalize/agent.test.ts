@@ -476,3 +476,25 @@ test('a flood of events, which any user of the bus can make, keeps the agent not
   });
   assert.ok(looks < 40, `${looks} looks in three seconds`);
 });
+
+test('finalize-only: boots in vain count for what is staged, whatever else is wanted', async (t) => {
+  const node = await createNode(t);
+  await writeFile(
+    join(node.config, '50.toml'),
+    '[updates]\nmode = "finalize-only"\nstrategy = "immediate"\n',
+  );
+  const staged = { image: `os@${v2}`, digest: v2 };
+  await writeFile(
+    join(node.dir, 'os.json'),
+    JSON.stringify({ booted: { image: `os@${v1}`, digest: v1 }, staged, bootID: 'boot-1' }),
+  );
+  await writeFile(join(node.dir, 'finalize.json'), JSON.stringify({ failures: { [v2]: 2 } }));
+  const v3: Digest = `sha256:${'3'.repeat(64)}`;
+  node.setDesired({ image: `os@${v3}`, digest: v3 });
+  const report = await node.boot('boot-1', held);
+  assert.deepEqual(
+    report?.holds.map(({ reason }) => reason),
+    ['FailedToBoot'],
+  );
+  assert.deepEqual(node.calls, []);
+});

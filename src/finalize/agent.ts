@@ -29,6 +29,8 @@ import { loadZone } from './zone.ts';
 export interface Desired {
   readonly image?: string;
   readonly digest?: Digest;
+  /** Where it is known before it is staged. */
+  readonly version?: string;
   readonly window?: { readonly notAfter?: number; readonly once?: boolean; readonly release?: string };
 }
 
@@ -149,11 +151,14 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   async function look(config: LoadedConfig, desired: Desired): Promise<Facts> {
     const { config: rules } = config;
     await applyWindow(desired);
-    const { image, digest } = desired;
-    const wanted = image === undefined || digest === undefined ? undefined : { image, digest };
+    const { image, digest, version } = desired;
+    const wanted =
+      image === undefined || digest === undefined
+        ? undefined
+        : { image, digest, ...(version === undefined ? {} : { version }) };
     const os = await driver.status();
     const { intent, confirmed, staged } = memory.now;
-    const update = wanted ?? os.staged;
+    const update = rules.mode === 'finalize-only' ? os.staged : (wanted ?? os.staged);
     const host = await options.host?.look(rules, update, memory.now.firstBootID === options.bootID);
     const schedule = await scheduleOf(rules);
     const graceSince = grace.since();
@@ -165,6 +170,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       bootID: options.bootID,
       ...(intent === undefined ? {} : { intent: agedIntent(intent) }),
       failures: update === undefined ? 0 : (memory.now.failures[update.digest] ?? 0),
+      stagingFailures: setback.stagingFailures(),
       ...(confirmed === undefined ? {} : { confirmed }),
       ...(staged === undefined ? {} : { stagedByUs: staged }),
       ...(schedule === undefined ? {} : { schedule }),

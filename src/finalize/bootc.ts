@@ -2,10 +2,12 @@ import { SluiceError } from '../errors/error.ts';
 import { parseDigest } from '../oci/digest.ts';
 import { parseReference } from '../oci/reference.ts';
 import { run } from '../process/run.ts';
-import { type OsDeployment, type OsDriver, type OsStatus, requireSameOrigin } from './driver.ts';
+import { commitImage, type OsDeployment, type OsDriver, type OsStatus, requireSameOrigin } from './driver.ts';
+import { foreignText } from './hold.ts';
 import { orderOutcome, refusal } from './refusal.ts';
 
 const stageMs = 4 * 3600_000;
+/** Also for the order to reboot: bootc does not return from one that was taken, it waits to be ended by it. */
 const commandMs = 120_000;
 
 const program = 'bootc';
@@ -19,6 +21,8 @@ export interface BootcOptions {
    * on along the image that it was booted from, whatever the update graph says.
    */
   readonly pullFrom?: string;
+  /** How long an order to reboot may take; milliseconds. */
+  readonly orderMs?: number;
 }
 
 /**
@@ -40,8 +44,11 @@ export function bootcDriver(options: BootcOptions): OsDriver {
     rebootsHost: true,
     status: async () => (await read()).os,
     async stage(image, digest) {
-      const { os, signature } = await read();
-      if (options.pullFrom === undefined) requireSameOrigin(image, os.booted);
+      const { os, signature, transport } = await read();
+      if (options.pullFrom === undefined) {
+        requireSameOrigin(image, os.booted);
+        requireRegistry(transport);
+      }
       const { host, repository } = parseReference(image);
       const reference = `${options.pullFrom ?? host}/${repository}@${digest}`;
       const words = [...(options.pullFrom === undefined ? signatureWords(signature) : []), reference];
@@ -61,7 +68,7 @@ export function bootcDriver(options: BootcOptions): OsDriver {
         throw new SluiceError('Conflict', `expected ${digest} to be staged, but found ${found}`);
       }
       if (downloadOnly) {
-        const applied = await call(bootc, ['upgrade', '--from-downloaded', '--apply'], stageMs);
+        const applied = await call(bootc, ['upgrade', '--from-downloaded', '--apply'], options.orderMs);
         return orderOutcome(program, 'upgrade --from-downloaded --apply', applied);
       }
       // A bootc that does not tell what is locked, or an order before whose reboot never came. To unlock twice is once.
@@ -70,6 +77,16 @@ export function bootcDriver(options: BootcOptions): OsDriver {
       return orderOutcome('systemctl', 'reboot', await call(options.systemctl ?? 'systemctl', ['reboot']));
     },
   };
+}
+
+/** An update graph names images of registries; which image of another kind would be the next one, it cannot say. */
+function requireRegistry(transport: unknown): void {
+  if (transport === undefined || transport === 'registry') return;
+  throw new SluiceError(
+    'Conflict',
+    `the booted image came by '${foreignText(String(transport), 32)}', and an update graph names images of registries`,
+    { next: 'Switch the host to its image in a registry by hand (bootc switch); it goes on from there.' },
+  );
 }
 
 /** How the signature of the booted image was checked, as `switch` must be told again: it forgets it. Errors: Conflict. */
@@ -87,42 +104,73 @@ function signatureWords(signature: unknown): string[] {
 
 interface RawEntry {
   readonly image?: {
-    readonly image?: { readonly image?: unknown; readonly signature?: unknown };
+    readonly image?: { readonly image?: unknown; readonly signature?: unknown; readonly transport?: unknown };
     readonly version?: unknown;
     readonly imageDigest?: unknown;
   } | null;
+  readonly ostree?: { readonly checksum?: unknown } | null;
   readonly downloadOnly?: unknown;
 }
 
-/** Reads `bootc status --json` (BootcHost). A host that was not booted by an image has no booted entry. */
+interface RawStatus {
+  readonly booted?: RawEntry | null;
+  readonly staged?: RawEntry | null;
+  readonly rollback?: RawEntry | null;
+  /** Deployments that are pinned. */
+  readonly otherDeployments?: unknown;
+}
+
+/** Reads `bootc status --json` (BootcHost). A host that was not booted by an image is none of bootc's. */
 export function parseBootcStatus(text: string): {
   readonly os: OsStatus;
   readonly downloadOnly: boolean;
   /** Of the booted image: `containerPolicy`, `insecure`, `{ostreeRemote}`, or absent. */
   readonly signature: unknown;
+  /** By what the booted image came: `registry`, `oci`, …, or absent. */
+  readonly transport: unknown;
 } {
-  let status: { booted?: RawEntry | null; staged?: RawEntry | null; rollback?: RawEntry | null } | undefined;
+  let status: RawStatus | undefined;
   try {
-    status = (JSON.parse(text) as { status?: typeof status }).status;
+    status = (JSON.parse(text) as { status?: RawStatus }).status;
   } catch (error) {
     throw new SluiceError('InputInvalid', 'bootc status is not JSON', { cause: error });
   }
-  const booted = entry(status?.booted);
+  const booted = imageOf(status?.booted);
   if (booted === undefined) throw new SluiceError('InputInvalid', 'bootc status: no image is booted');
-  const staged = entry(status?.staged);
-  const rollback = entry(status?.rollback);
+  const staged = deploymentOf(status?.staged);
+  const { rollback, otherDeployments } = status ?? {};
+  const kept: readonly (RawEntry | null | undefined)[] = [
+    rollback,
+    ...(Array.isArray(otherDeployments) ? otherDeployments : []),
+  ];
   return {
     os: {
       booted,
       ...(staged === undefined ? {} : { staged }),
-      others: rollback === undefined ? [] : [rollback],
+      others: kept.map(deploymentOf).filter((each) => each !== undefined),
     },
     downloadOnly: status?.staged?.downloadOnly === true,
     signature: status?.booted?.image?.image?.signature,
+    transport: status?.booted?.image?.image?.transport,
   };
 }
 
-function entry(raw: RawEntry | null | undefined): OsDeployment | undefined {
+/**
+ * A deployment that bootc does not understand (packages that were layered by rpm-ostree, a commit) has no image, and
+ * is somebody's all the same: it is known by its checksum.
+ */
+function deploymentOf(raw: RawEntry | null | undefined): OsDeployment | undefined {
+  const image = imageOf(raw);
+  if (image !== undefined) return image;
+  try {
+    const digest = parseDigest(`sha256:${String(raw?.ostree?.checksum)}`);
+    return { image: `${commitImage}@${digest}`, digest };
+  } catch {
+    return undefined;
+  }
+}
+
+function imageOf(raw: RawEntry | null | undefined): OsDeployment | undefined {
   const name = raw?.image?.image?.image;
   try {
     const digest = parseDigest(String(raw?.image?.imageDigest));

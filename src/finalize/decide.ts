@@ -30,12 +30,14 @@ export interface Wanted {
 /** Everything that one decision rests on. */
 export interface Facts extends Omit<WindowFacts, 'config' | 'staged'> {
   readonly config: LoadedConfig;
-  readonly desired?: Wanted;
+  readonly desired?: Wanted & { readonly version?: string };
   readonly os: OsStatus;
   readonly bootID: string;
   readonly intent?: Intent;
   /** How often this digest was booted in vain. */
   readonly failures: number;
+  /** How often in a row it could not be staged. */
+  readonly stagingFailures?: number;
   /** The digest that was booted for the present wish; not to run it any more is a rollback. */
   readonly confirmed?: Digest;
   /** What this agent staged itself; anything else was staged by somebody else. */

@@ -11,6 +11,9 @@ export interface OsDeployment {
   readonly version?: string;
 }
 
+/** Of deployments that are no images; the checksum of a commit stands where an image's digest would. */
+export const commitImage = 'ostree';
+
 /** What is known of an order to reboot. */
 export type OrderOutcome =
   | { readonly kind: 'ordered' }

@@ -232,8 +232,32 @@ test('bootc without download-only for switch: what is staged is locked right aft
   assert.deepEqual(systemctl.calls(), ['reboot']);
   const stays = program(t, `*unlock*) echo 'error: No staged deployment' >&2; exit 1;;`);
   const broken = bootcDriver({ command: old.path, ostree: stays.path, systemctl: systemctl.path });
-  await assert.rejects(broken.finalize(digest('b')), refused('CommandFailed', /No staged deployment/));
+  await assert.rejects(broken.finalize(digest('b')), refused('Conflict', /No staged deployment/));
   assert.deepEqual(systemctl.calls(), ['reboot'], 'what stays locked would boot the old system: no reboot');
+});
+
+test('B50 bootc does not return from an order that was taken: that is unknown, and soon', async (t) => {
+  const { path } = program(t, `status*) ${print('bootc-staged.json')};;\nupgrade*) exec sleep 60;;`);
+  const outcome = await bootcDriver({ command: path, orderMs: 200 }).finalize(digest('b'));
+  assert.deepEqual(outcome, {
+    kind: 'unknown',
+    message: 'bootc upgrade --from-downloaded --apply: took too long',
+  });
+});
+
+test('bootc: a host that came by another transport than a registry is led nowhere by a graph', async (t) => {
+  const fixture = join(import.meta.dirname, 'fixtures', 'bootc-staged.json');
+  const { path, calls } = program(
+    t,
+    `status*) sed 's|"transport": "registry"|"transport": "containers-storage"|' ${fixture};;`,
+  );
+  const image = `quay.io/os/node@${digest('b')}`;
+  await assert.rejects(
+    bootcDriver({ command: path }).stage(image, digest('b')),
+    refused('Conflict', /came by 'containers-storage'/),
+  );
+  await bootcDriver({ command: path, pullFrom: '10.0.0.1:22625' }).stage(image, digest('b'));
+  assert.match(calls().at(-1) ?? '', /^switch --download-only 10\.0\.0\.1:22625/);
 });
 
 test('B70 a reboot that systemd refuses is an error, and one that waits', async (t) => {

@@ -2,7 +2,6 @@ import { messageOf } from '../errors/error.ts';
 import type { HttpClient } from '../http/client.ts';
 import { bootHeader } from '../lock/identity.ts';
 import { readSecretFile } from '../lock/secret.ts';
-import type { AgentMetrics } from './metrics.ts';
 
 /** The answer to a request for the slot, as the agent acts on it. */
 export type LockAnswer =
@@ -31,13 +30,18 @@ export interface LockRequest {
   readonly secretFile?: string;
 }
 
+/** Whom the client tells what it did. */
+interface Counter {
+  count(what: 'lockRequests' | 'lockErrors'): void;
+}
+
 /**
  * The client of the FleetLock protocol, strict: only an answer of exactly 200 is a grant, redirects are errors
  * (they are never followed), everything is bounded.
  */
 export function createFleetLockClient(
   http: HttpClient,
-  metrics?: Pick<AgentMetrics, 'count'>,
+  metrics?: Counter,
   options: { readonly timeoutMs?: number; readonly bootID?: string } = {},
 ): {
   preReboot(request: LockRequest): Promise<LockAnswer>;

@@ -38,6 +38,11 @@ export interface MemoryFile {
   remember(change: { readonly [Key in keyof Memory]?: Memory[Key] | undefined }): Promise<void>;
 }
 
+/** What an agent that kept its memory there staged; undefined where it did not. */
+export async function stagedInMemory(path: string): Promise<Digest | undefined> {
+  return (await readJson<Partial<Memory>>(path))?.staged;
+}
+
 export async function openMemory(path: string, bootID: string): Promise<MemoryFile> {
   const before = await readJson<Partial<Memory>>(path);
   let now: Memory = {

@@ -56,20 +56,24 @@ export function createPulse(clock: Pick<Clock, 'monotonic'>): {
 export function statusText(report: AgentReport, checkedAt: number): string {
   const version = report.os.staged?.version ?? report.os.staged?.digest ?? '';
   const reasons = report.holds.map(({ reason }) => reason);
+  if (!report.enabled) return 'initialization complete, auto-updates logic disabled by configuration';
   switch (report.state) {
     case 'Idle':
       return checkedAt === 0
         ? 'initialization complete, auto-updates logic enabled'
         : `periodically polling for updates (last checked ${day(checkedAt)})`;
     case 'Staging':
-      return 'trying to stage an update';
+      return trying(report);
     case 'Finalizing':
       return `update applied, waiting for reboot: ${version}`;
     case 'WaitingForSlot':
       return `update staged: ${version}; reboot pending due to update strategy`;
     case 'Held':
-      if (reasons.includes('Disabled'))
-        return 'initialization complete, auto-updates logic disabled by configuration';
+      if (report.staging !== undefined) {
+        return reasons.every((reason) => reason === 'StageFailed')
+          ? trying(report)
+          : `found update on remote: ${report.staging.release}; held: ${reasons.join(', ')}`;
+      }
       if (report.holds.every(({ gate }) => gate === 'users')) {
         return `update staged: ${version}; reboot delayed due to active user sessions`;
       }
@@ -78,6 +82,10 @@ export function statusText(report: AgentReport, checkedAt: number): string {
       }
       return `update staged: ${version}; reboot held: ${reasons.join(', ')}`;
   }
+}
+
+function trying({ staging }: AgentReport): string {
+  return `trying to stage ${staging?.release ?? 'an update'} (failed attempts: ${staging?.failures ?? 0})`;
 }
 
 /** `Sun 2026-11-29 20:02:38 UTC`. */

@@ -38,6 +38,7 @@ test('the words for systemctl status are zincati’s, where it has some', () => 
     bootID: '',
     driver: 'rpm-ostree',
     strategies: [],
+    enabled: true,
     configWarnings: [],
   });
   const at = Date.parse('2026-11-29T20:02:38Z');
@@ -55,4 +56,22 @@ test('the words for systemctl status are zincati’s, where it has some', () => 
     'update staged: 41.2; reboot delayed due to active user sessions',
   );
   assert.equal(statusText(report('Finalizing'), 0), 'update applied, waiting for reboot: 41.2');
+  const staging = (state: AgentReport['state'], failures: number, ...reasons: string[]) => ({
+    ...report(state),
+    os: {},
+    staging: { release: '41.3', failures },
+    holds: reasons.map((reason) => ({ gate: 'staged', reason, message: '', since: '' })),
+  });
+  assert.equal(statusText(staging('Staging', 0), 0), 'trying to stage 41.3 (failed attempts: 0)');
+  assert.equal(statusText(staging('Held', 2, 'StageFailed'), 0), 'trying to stage 41.3 (failed attempts: 2)');
+  assert.equal(
+    statusText(staging('Held', 0, 'StagedByOther'), 0),
+    'found update on remote: 41.3; held: StagedByOther',
+  );
+  for (const each of [report('Idle'), report('Held', 'config'), staging('Held', 0, 'Disabled')]) {
+    assert.equal(
+      statusText({ ...each, enabled: false }, at),
+      'initialization complete, auto-updates logic disabled by configuration',
+    );
+  }
 });

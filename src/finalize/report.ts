@@ -17,6 +17,10 @@ export interface AgentReport {
   readonly bootID: string;
   readonly driver: OsDriver['name'];
   readonly strategies: readonly string[];
+  /** False where updates are disabled by configuration. */
+  readonly enabled: boolean;
+  /** The version, or the digest, of what should be booted and is not staged yet; and how often in a row that failed. */
+  readonly staging?: { readonly release: string; readonly failures: number };
   /** The weekly windows, where the strategy `periodic` is in force. */
   readonly calendar?: { readonly timeZone: string; readonly windows: readonly WeeklyWindow[] };
   readonly configWarnings: readonly string[];
@@ -35,6 +39,13 @@ function plainVersions({ booted, staged, ...rest }: OsStatus): OsStatus {
 
 const versionCharsMax = 128;
 
+function stagingOf({ desired, os, stagingFailures = 0 }: Facts): Pick<AgentReport, 'staging'> {
+  const isThere = [os.booted, os.staged].some((each) => each?.digest === desired?.digest);
+  if (desired === undefined || isThere) return {};
+  const release = foreignText(desired.version ?? desired.digest, versionCharsMax);
+  return { staging: { release, failures: stagingFailures } };
+}
+
 /** Makes the reports of one agent: each hold keeps the time since which it stands. */
 export function createReports(
   driver: OsDriver['name'],
@@ -51,6 +62,8 @@ export function createReports(
       bootID: facts.bootID,
       driver,
       strategies: facts.config.config.strategies,
+      enabled: facts.config.config.enabled,
+      ...stagingOf(facts),
       ...(facts.schedule === undefined
         ? {}
         : { calendar: { timeZone: facts.schedule.zone.name, windows: facts.schedule.windows } }),

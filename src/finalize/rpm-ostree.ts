@@ -2,7 +2,7 @@ import { SluiceError } from '../errors/error.ts';
 import { type Digest, parseDigest } from '../oci/digest.ts';
 import { parseReference } from '../oci/reference.ts';
 import { run } from '../process/run.ts';
-import { type OsDeployment, type OsDriver, type OsStatus, requireSameOrigin } from './driver.ts';
+import { commitImage, type OsDeployment, type OsDriver, type OsStatus, requireSameOrigin } from './driver.ts';
 import { orderOutcome, refusal } from './refusal.ts';
 
 /** Downloading a system takes as long as it takes; this only ends what hangs. Milliseconds. */
@@ -10,8 +10,6 @@ const stageMs = 4 * 3600_000;
 const commandMs = 120_000;
 const program = 'rpm-ostree';
 const statusBytesMax = 8 * 1024 * 1024;
-/** Of deployments that are no images; the checksum of a commit stands where an image's digest would. */
-const commitImage = 'ostree';
 
 /**
  * The `rpm-ostree` command. What it stages is locked: only `finalize-deployment` with the expected checksum, or for an

@@ -10,6 +10,8 @@ export interface Setback {
   take(gate: 'staged' | 'finalize', reason: string, message: string): void;
   /** What holds the node because of it; undefined when it is tried again. */
   hold(): Hold | undefined;
+  /** How often in a row staging failed. */
+  stagingFailures(): number;
   /** It went well. */
   clear(): void;
 }
@@ -30,6 +32,7 @@ export function createSetback(clock: Clock, logger: Logger): Setback {
       const leftMs = (last?.over ?? 0) - clock.monotonic();
       return last === undefined || leftMs <= 0 ? undefined : { ...last.hold, opensAt: clock.now() + leftMs };
     },
+    stagingFailures: () => (last?.hold.gate === 'staged' ? last.count : 0),
     clear() {
       last = undefined;
     },

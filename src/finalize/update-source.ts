@@ -2,6 +2,7 @@ import { messageOf, SluiceError } from '../errors/error.ts';
 import type { HttpClient } from '../http/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Digest } from '../oci/digest.ts';
 import type { Desired } from './agent.ts';
 import { askGraph, type GraphAnswer } from './cincinnati.ts';
 import type { FinalizeConfig } from './config.ts';
@@ -32,6 +33,8 @@ export function createUpdateSource(options: {
   readonly http: HttpClient;
   readonly driver: OsDriver;
   readonly nodeUuid: string;
+  /** What the agent itself staged before it was started anew. */
+  readonly stagedBefore: () => Promise<Digest | undefined>;
   /** The configuration in force; undefined before it was read. */
   readonly config: () => FinalizeConfig | undefined;
   readonly changed: () => void;
@@ -86,17 +89,25 @@ export function createUpdateSource(options: {
     }
   }
 
-  /** Until the graph answers, which may be down, what has been staged stays wanted. */
+  /**
+   * Until the graph answers, which may be down, what the agent has staged stays wanted. What somebody else staged is not
+   * for the agent to reboot into: whether the graph names it too is not known yet.
+   */
   async function recall(): Promise<void> {
-    const { staged } = await options.driver.status();
-    answer = staged === undefined ? {} : { update: { ...staged, version: staged.version ?? '' } };
+    const [{ staged }, ours] = await Promise.all([options.driver.status(), options.stagedBefore()]);
+    answer =
+      staged === undefined || staged.digest !== ours
+        ? {}
+        : { update: { ...staged, version: staged.version ?? staged.digest } };
     options.changed();
   }
 
   return {
     desired() {
       if (answer === undefined) return undefined;
-      return answer.update === undefined ? {} : { image: answer.update.image, digest: answer.update.digest };
+      if (answer.update === undefined) return {};
+      const { image, digest, version } = answer.update;
+      return { image, digest, version };
     },
     deadend: () => answer?.deadend,
     problem: () => problem,

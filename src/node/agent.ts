@@ -10,6 +10,7 @@ import { createFleetLockClient } from '../finalize/fleet-lock.ts';
 import { createHost, followZincati } from '../finalize/host.ts';
 import { followLogind } from '../finalize/logind.ts';
 import type { Marker } from '../finalize/marker.ts';
+import { stagedInMemory } from '../finalize/memory.ts';
 import { createAgentMetrics } from '../finalize/metrics.ts';
 import { serveMetrics } from '../finalize/metrics-socket.ts';
 import { createNotifier, createPulse, statusText } from '../finalize/notify.ts';
@@ -58,6 +59,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   let last: AgentReport | undefined;
   let config: FinalizeConfig | undefined;
   const lockId = lockIdOf(options.machineId);
+  const stateFile = join(options.stateDir, 'finalize.json');
   const setWindow = (window: Marker | undefined) => agent.setWindow(window);
   const service = createService({ report: () => last, setWindow, now: () => clock.now() });
   const bus = driver.rebootsHost ? hostBus() : undefined;
@@ -68,6 +70,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
           http,
           driver,
           nodeUuid: lockId,
+          stagedBefore: () => stagedInMemory(stateFile),
           config: () => config,
           changed: () => agent.wake(),
           metrics,
@@ -95,7 +98,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   const pulse = createPulse(clock);
   const agent = createFinalizationAgent({
-    stateFile: join(options.stateDir, 'finalize.json'),
+    stateFile,
     configDirectories: options.configDirectories,
     bootID: options.bootId,
     lockId,

@@ -10,6 +10,7 @@ const report: AgentReport = {
   bootID: 'b',
   driver: 'simulated',
   strategies: ['periodic'],
+  enabled: true,
   configWarnings: [],
 };
 

@@ -47,6 +47,7 @@ test('what a node says is said again to objects that were deleted and made anew'
       os: {},
       holds: [],
       strategies: [],
+      enabled: true,
       configWarnings: [],
     });
   };

@@ -22,6 +22,7 @@ const report: AgentReport = {
   bootID: 'b',
   driver: 'rpm-ostree',
   strategies: ['marker_file'],
+  enabled: true,
   configWarnings: [],
 };
 
