@@ -15,6 +15,7 @@ import { createHttpClient } from '../src/http/client.ts';
 import { createKubeClient } from '../src/kube/client.ts';
 import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
 import { waitFor } from '../src/kube/wait.ts';
+import { readSecretFile } from '../src/lock/secret.ts';
 import { askNode } from '../src/node/socket.ts';
 import { mediaTypes, parseManifest } from '../src/oci/manifest.ts';
 import { nameRelease, requestRun } from '../src/preflight/request.ts';
@@ -121,7 +122,11 @@ const loads: Readonly<Record<string, { pauseMs: number; once: () => Promise<void
         const answer = await http.request({
           method: 'POST',
           url: new URL(`v1/${call}`, state.lockUrl).href,
-          headers: { 'fleet-lock-protocol': 'true', 'content-type': 'application/json' },
+          headers: {
+            'fleet-lock-protocol': 'true',
+            'content-type': 'application/json',
+            authorization: `Bearer ${await readSecretFile(state.lockSecretFile)}`,
+          },
           body: JSON.stringify({ client_params: { id, group: 'default' } }),
         });
         const text = await answer.text();

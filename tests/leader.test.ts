@@ -62,7 +62,7 @@ async function embeddedStage(): Promise<Stage> {
   });
   const [node] = planNodes(cluster.dir, 1);
   assert.ok(node !== undefined);
-  await configureNode(node, 'http://127.0.0.1:9/');
+  await configureNode(node, { url: 'http://127.0.0.1:9/' });
   writeFileSync(join(node.dir, 'machine-id'), 'a'.repeat(32));
   const files = await writePair(
     cluster,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -184,4 +185,24 @@ test('health: what is alive, ready and why', async () => {
     assert.equal(answer.status, 200);
     assert.match(await answer.text(), new RegExp(`${path} check passed`));
   }
+});
+
+test('the lock of a rehearsal lets in nobody without its secret, root of this machine neither', async () => {
+  const url = `http://127.0.0.1:${await lockPort()}/v1/steady-state`;
+  const ask = async (headers: Record<string, string>) => {
+    const body = JSON.stringify({ client_params: { id: 'a'.repeat(32), group: 'default' } });
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'fleet-lock-protocol': 'true', ...headers },
+      body,
+    });
+    return answer.status;
+  };
+  assert.equal(await ask({}), 401);
+  assert.equal(await ask({ authorization: 'Bearer something-else-altogether' }), 401);
+  const file = join(up.cluster, 'lock-secret');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.equal(await ask({ authorization: `Bearer ${(await readFile(file, 'utf8')).trim()}` }), 200);
+  const rule = await readFile(join(up.cluster, 'nodes', 'master-0', 'config.d', '50-up.toml'), 'utf8');
+  assert.ok(rule.includes(`secret_file = ${JSON.stringify(file)}`), rule);
 });

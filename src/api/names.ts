@@ -31,6 +31,8 @@ export interface Names {
   /** On plain Kubernetes, Secrets in machineConfigNamespace: the authority of the registries, and a client of them. */
   readonly registryAuthoritySecret: string;
   readonly registryClientSecret: string;
+  /** Secret in clusterVersionNamespace of plain Kubernetes: what is shown to the fleet lock. */
+  readonly lockSecret: string;
   /** The ImageDigestMirrorSet that lists every control-plane node. */
   readonly mirrorSet: string;
   /** The TLS name of every node's registry; never resolved in standalone. On OpenShift: `createApiInt` of release/. */
@@ -54,6 +56,7 @@ const shared = {
   registryCa: 'machine-config-server-ca',
   registryAuthoritySecret: 'sluice-registry-authority',
   registryClientSecret: 'sluice-registry-client',
+  lockSecret: 'sluice-fleet-lock',
   mirrorSet: 'internal-release-image',
   apiInt: 'api-int.sluice.internal',
   registryPort: 22625,

@@ -3,11 +3,14 @@ import { hostname } from 'node:os';
 import { Command } from 'commander';
 import type { Platform } from '../api/kinds.ts';
 import { SluiceError } from '../errors/error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { LockAccess } from '../lock/access.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { type LockAccessOptions, lockAccessOf, withLockAccess } from './lock-access.ts';
 import { operationsOf, withOperationsOptions } from './operations.ts';
 
 interface ControllerCommandOptions extends ConnectOptions, LockAccessOptions {
+  readonly lockWithoutSecret?: boolean;
   readonly releaseImage?: string;
   readonly lockListen?: string;
   readonly trustedKeys?: string;
@@ -27,6 +30,10 @@ export function command(): Command {
   )
     .option('--release-image <ref>', 'the release that the cluster was installed with, by digest')
     .option('--lock-listen <address:port>', 'serve the FleetLock protocol there')
+    .option(
+      '--lock-without-secret',
+      'let in who shows none, as zincati does (default, on Kubernetes: the Secret sluice-fleet-lock, made at the start)',
+    )
     .option('--trusted-keys <dir>', 'trusted keys beside those of the ConfigMap sluice-trusted-keys')
     .option(
       '--ca <file>',
@@ -65,7 +72,7 @@ async function start(options: ControllerCommandOptions): Promise<void> {
       ...(options.releaseImage === undefined ? {} : { initialRelease: options.releaseImage }),
       ...(options.lockListen === undefined
         ? {}
-        : { lock: { ...parseListen(options.lockListen), access: await lockAccessOf(options) } }),
+        : { lock: { ...parseListen(options.lockListen), access: await accessOf(options, client) } }),
       identity: options.identity ?? hostname(),
       ...operations,
       logger: createLogger('controller'),
@@ -75,6 +82,26 @@ async function start(options: ControllerCommandOptions): Promise<void> {
     await client.close();
     endSoon();
   }
+}
+
+/** On Kubernetes every Pod reaches the lock, so there a secret is asked for unless somebody has said otherwise. */
+async function accessOf(options: ControllerCommandOptions, client: KubeClient): Promise<LockAccess> {
+  const access = await lockAccessOf(options);
+  const { lockWithoutSecret: open = false } = options;
+  if (open && access.secrets !== undefined) {
+    throw new SluiceError(
+      'Usage',
+      '--lock-without-secret and --lock-secret-file say the opposite of each other',
+    );
+  }
+  if (open || access.secrets !== undefined || client.platform !== 'kubernetes') return access;
+  const { clusterSecrets } = await import('../lock/cluster-secret.ts');
+  const { rememberSecrets } = await import('../lock/secret-memory.ts');
+  const { systemClock } = await import('../observe/clock.ts');
+  const secrets = rememberSecrets(() => clusterSecrets(client, systemClock.now()), systemClock);
+  // Nodes are brought it before they ask. Where the API does not answer yet, the first question makes it.
+  await secrets(false).catch(() => {});
+  return { ...access, secrets };
 }
 
 /** Undefined where the controller is to make certificates itself. */

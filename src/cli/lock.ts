@@ -22,6 +22,7 @@ interface LockOptions extends ConnectOptions, LockAccessOptions {
   readonly listen?: string;
   readonly state?: string;
   readonly slots?: string[];
+  readonly now?: boolean;
 }
 
 /** `sluice lock ls|release|serve`. */
@@ -34,6 +35,13 @@ export function command(): Command {
     .argument('<node>', 'the name of the node, or the id of the client')
     .option('--group <name>', 'the group', 'default')
     .action(release);
+  withConnection(
+    root
+      .command('rotate')
+      .description('Change what nodes show to the lock of a Kubernetes cluster (Secret sluice-fleet-lock)'),
+  )
+    .option('--now', 'the one before counts no more: where it is known to the wrong people')
+    .action(rotate);
   withLockAccess(
     withConnection(
       root.command('serve').description('Serve the FleetLock protocol (the controller does it too)'),
@@ -53,6 +61,7 @@ Releasing a slot lets the next node reboot although this one has not come back: 
 Examples:
   sluice lock ls
   sluice lock release master-0
+  sluice lock rotate                       The secret before it counts for another hour
   sluice lock serve --listen 10.0.0.1:3333 --state /var/lib/sluice-lock --slots default=1 workers=3
   sluice lock serve --listen 127.0.0.1:3333 --state /var/lib/sluice-lock --lock-trust-user zincati`,
   );
@@ -100,6 +109,26 @@ async function release(node: string, options: LockOptions): Promise<void> {
       case 'no-group':
         throw new SluiceError('NotFound', `there is no FleetLockGroup '${options.group}'`);
     }
+  } finally {
+    await client.close();
+  }
+}
+
+async function rotate(options: LockOptions): Promise<void> {
+  const client = await connect(options);
+  try {
+    if (client.platform !== 'kubernetes') {
+      throw new SluiceError('Usage', `on ${client.platform} the lock has no Secret in the cluster`, {
+        next: 'Where it is served with --lock-secret-file, write another one into that file, and into those of the nodes.',
+      });
+    }
+    const { rotateClusterSecret } = await import('../lock/cluster-secret.ts');
+    const until = await rotateClusterSecret(client, Date.now(), options.now === true);
+    note(
+      until === undefined
+        ? 'the secret is changed; nodes ask in vain until they have it, which takes about two minutes'
+        : `the secret is changed; the one before it counts until ${until}, and nodes have the new one in about two minutes`,
+    );
   } finally {
     await client.close();
   }

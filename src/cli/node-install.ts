@@ -61,7 +61,7 @@ async function readFacts(programId: string) {
   const read = (directory: string, name: string) => readFile(join(directory, name), 'utf8');
   const host = need('KUBERNETES_SERVICE_HOST');
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${need('KUBERNETES_SERVICE_PORT')}`;
-  const lock = env.SLUICE_LOCK_SERVICE_HOST;
+  const lockHost = env.SLUICE_LOCK_SERVICE_HOST;
   try {
     return {
       nodeName: need('NODE_NAME'),
@@ -75,10 +75,22 @@ async function readFacts(programId: string) {
         certPem: await read(certificates, 'tls.crt'),
         keyPem: await read(certificates, 'tls.key'),
       },
-      ...(lock === undefined ? {} : { lockUrl: `http://${lock}:${env.SLUICE_LOCK_SERVICE_PORT ?? '3333'}/` }),
+      ...(lockHost === undefined
+        ? {}
+        : { lock: await lockOf(`http://${lockHost}:${env.SLUICE_LOCK_SERVICE_PORT ?? '3333'}/`) }),
     };
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** What the Pod was given of the Secret sluice-fleet-lock; nothing where the lock asks for none, or not yet. */
+async function lockOf(url: string) {
+  try {
+    return { url, secret: (await readFile(join(certificates, 'lock-secret'), 'utf8')).trim() };
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return { url };
     throw error;
   }
 }

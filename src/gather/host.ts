@@ -104,6 +104,7 @@ async function learnKeys(directory: string, redactor: Redactor): Promise<void> {
       if (name.endsWith('.key')) redactor.learn(await readFile(join(directory, folder, name), 'utf8'));
     }
   }
+  redactor.learn((await readFile(join(directory, 'lock-secret'), 'utf8').catch(() => '')).trim());
   const auths = await readFile(join(directory, 'auth.json'), 'utf8').catch(() => '');
   for (const [, auth = ''] of auths.matchAll(/"auth"\s*:\s*"([^"]+)"/g)) {
     redactor.learn(auth);

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { loadConfig } from '../finalize/config-files.ts';
 import { type HostFacts, hostFiles, keepHost, programIdOf, removeHost } from './host.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sluice-host-'));
@@ -45,7 +46,7 @@ const facts = (programId: string, change: Partial<HostFacts> = {}): HostFacts =>
   caPem: 'CA\n',
   token: 'first',
   registry: { caPem: 'RCA\n', certPem: 'CERT\n', keyPem: 'KEY\n' },
-  lockUrl: 'http://10.96.0.9:3333/',
+  lock: { url: 'http://10.96.0.9:3333/', secret: 'shown-to-the-lock-1' },
   ...change,
 });
 
@@ -81,6 +82,27 @@ test('a host gets program, units and credentials; again, nothing; a new token, n
   const changed = await keepHost(host, program, facts(id, { token: 'second' }), systemd.systemctl);
   assert.deepEqual(changed, ['/etc/sluice/cluster/token'], 'it is read again when it changes');
   assert.deepEqual(systemd.said, []);
+});
+
+test('a host shows the lock what its cluster asks for; another secret changes the file alone', async () => {
+  const systemd = playSystemd();
+  const host = hostAt('lock');
+  const program = programOf('lock');
+  const id = await programIdOf(program);
+  await keepHost(host, program, facts(id), systemd.systemctl);
+  const [secret, rule] = ['etc/sluice/cluster/lock-secret', 'etc/sluice/config.d/20-cluster.toml'];
+  assert.equal(readFileSync(join(host, secret), 'utf8'), 'shown-to-the-lock-1\n');
+  assert.equal(statSync(join(host, secret)).mode & 0o777, 0o600);
+  const { config, problems, warnings } = await loadConfig([join(host, 'etc/sluice/config.d')]);
+  assert.deepEqual([problems, config.fleetLock.secretFile], [[], `/${secret}`]);
+  assert.ok(!warnings.some((each) => each.includes('secret_file')));
+  systemd.said.length = 0;
+  const lock = { url: 'http://10.96.0.9:3333/', secret: 'shown-to-the-lock-2' };
+  assert.deepEqual(await keepHost(host, program, facts(id, { lock }), systemd.systemctl), [`/${secret}`]);
+  assert.deepEqual(systemd.said, [], 'it is read at each question');
+  const without = await keepHost(host, program, facts(id, { lock: { url: lock.url } }), systemd.systemctl);
+  assert.deepEqual(without, [`/${rule}`]);
+  assert.doesNotMatch(readFileSync(join(host, rule), 'utf8'), /secret_file/);
 });
 
 test('a new program: its registry answers before the old one is told to end, and the old program goes later', async () => {

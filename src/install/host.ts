@@ -20,8 +20,8 @@ export interface HostFacts {
   /** A token of the ServiceAccount sluice-node that was given to this node. */
   readonly token: string;
   readonly registry: { readonly caPem: string; readonly certPem: string; readonly keyPem: string };
-  /** Where reboot slots are asked for; absent: the host's own configuration says. */
-  readonly lockUrl?: string;
+  /** Where reboot slots are asked for, and what is shown there; absent: the host's own configuration says. */
+  readonly lock?: { readonly url: string; readonly secret?: string };
 }
 
 export interface HostFile {
@@ -38,6 +38,8 @@ const registryUnit = 'sluice-registry@';
 export const nodeUnit = 'sluice-node.service';
 const unitDirectory = '/etc/systemd/system';
 const cluster = '/etc/sluice/cluster';
+/** Read at each question: another one needs no restart. */
+const lockSecret = `${cluster}/lock-secret`;
 const certificates = '/etc/sluice/registry';
 /** RFC 1123: it goes into a unit. */
 const nameForm = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -56,9 +58,8 @@ export function hostFiles(facts: HostFacts): HostFile[] {
     file(`${certificates}/ca.crt`, registry.caPem),
     file(`${certificates}/tls.crt`, registry.certPem),
     file(`${certificates}/tls.key`, registry.keyPem, 0o600),
-    ...(facts.lockUrl === undefined
-      ? []
-      : [file('/etc/sluice/config.d/20-cluster.toml', lockRule(facts.lockUrl))]),
+    ...(facts.lock?.secret === undefined ? [] : [file(lockSecret, `${facts.lock.secret}\n`, 0o600)]),
+    ...(facts.lock === undefined ? [] : [file('/etc/sluice/config.d/20-cluster.toml', lockRule(facts.lock))]),
     file(`${unitDirectory}/${registryUnit}.service`, registryService()),
     file(`${unitDirectory}/${nodeUnit}`, nodeService(facts)),
   ];
@@ -76,8 +77,14 @@ function kubeconfigOf(server: string): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-function lockRule(url: string): string {
-  return `# Written by the installer of the cluster: where this host asks for a reboot slot.\n[updates.fleet_lock]\nbase_url = ${JSON.stringify(url)}\n`;
+function lockRule({ url, secret }: NonNullable<HostFacts['lock']>): string {
+  const lines = [
+    '# Written by the installer of the cluster: where this host asks for a reboot slot, and what it shows.',
+    '[updates.fleet_lock]',
+    `base_url = ${JSON.stringify(url)}`,
+    ...(secret === undefined ? [] : [`secret_file = ${JSON.stringify(lockSecret)}`]),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 const hardening = `NoNewPrivileges=yes

@@ -140,7 +140,7 @@ test(
   'where a secret is asked for, the agent shows it; what is no secret is told',
   needs('root'),
   async (t) => {
-    const { port, dir, holders } = await lockServer(t, { secret, trustedUids: [] });
+    const { port, dir, holders } = await lockServer(t, { secrets: async () => [secret], trustedUids: [] });
     const http = createHttpClient();
     t.after(() => http.close());
     const secretFile = join(dir, 'secret');
@@ -161,6 +161,36 @@ test(
     await assert.rejects(readSecretFile(secretFile), /holds no secret/);
   },
 );
+
+test('where everybody shows the secret, root of this machine does too: a container with its network is root', async (t) => {
+  const accepted = [secret];
+  const { port, dir, holders } = await lockServer(t, {
+    secrets: async () => accepted,
+    secretForAll: true,
+    trustedUids: [0],
+  });
+  const http = createHttpClient();
+  t.after(() => http.close());
+  const client = createFleetLockClient(http);
+  const asked = { baseUrl: `http://127.0.0.1:${port}/`, id: 'a', group: 'default' };
+  const without = await client.preReboot(asked);
+  assert.ok(
+    without.kind === 'error' && /401.*asks for a secret/.test(without.message),
+    JSON.stringify(without),
+  );
+  assert.deepEqual(await holders(), []);
+  const secretFile = join(dir, 'secret');
+  writeFileSync(secretFile, secret, { mode: 0o600 });
+  assert.deepEqual(await client.preReboot({ ...asked, secretFile }), { kind: 'granted' });
+  accepted.unshift('the-next-secret-of-the-lock');
+  assert.deepEqual(
+    await client.steadyState({ ...asked, secretFile }),
+    { kind: 'granted' },
+    'the one before it',
+  );
+  accepted.pop();
+  assert.equal((await client.preReboot({ ...asked, secretFile })).kind, 'error');
+});
 
 /** As zincati 0.0.32 sends them, byte for byte: its own client was watched against this server. */
 const captured = (call: string, host: string, id: string) =>

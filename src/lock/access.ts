@@ -5,8 +5,13 @@ import { BlockList, isIPv6, type Socket } from 'node:net';
 
 /** Who may ask the lock server for a slot. */
 export interface LockAccess {
-  /** What clients show as `Authorization: Bearer`; absent: none is asked of other machines. */
-  readonly secret?: string;
+  /**
+   * What clients may show as `Authorization: Bearer`; absent: none is asked of other machines.
+   * @param fresh as it stands now, not as it is remembered.
+   */
+  readonly secrets?: (fresh: boolean) => Promise<readonly string[]>;
+  /** Whoever asks from this machine shows it too; else the kernel tells whose connection it is. */
+  readonly secretForAll?: boolean;
   /** Users of this machine who need no secret; root and the server's own user never do. */
   readonly trustedUids: readonly number[];
 }
@@ -24,13 +29,17 @@ export function createGatekeeper(access: LockAccess): Gatekeeper {
   const owners = new WeakMap<Socket, Promise<number | undefined>>();
   return async (request) => {
     const { authorization } = request.headers;
-    if (authorization !== undefined && access.secret !== undefined) {
-      return sameSecret(authorization, `Bearer ${access.secret}`)
-        ? undefined
-        : 'the secret is not the right one';
+    const { secrets } = access;
+    if (authorization !== undefined && secrets !== undefined) {
+      const isOne = (accepted: readonly string[]) =>
+        accepted.some((secret) => sameSecret(authorization, `Bearer ${secret}`));
+      if (isOne(await secrets(false)) || isOne(await secrets(true))) return undefined;
+      return 'the secret is not the right one';
     }
     const { socket } = request;
-    if (!isLocal(socket)) return access.secret === undefined ? undefined : 'it asks for a secret';
+    if (access.secretForAll === true || !isLocal(socket)) {
+      return secrets === undefined ? undefined : 'it asks for a secret';
+    }
     // The first request of a connection decides for all of it.
     const owner = owners.get(socket) ?? ownerOf(socket);
     owners.set(socket, owner);

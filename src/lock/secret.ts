@@ -2,6 +2,8 @@ import { open } from 'node:fs/promises';
 import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
 
 const secretBytesMax = 4096;
+/** What a server asks for has at least so many: fewer can be guessed. */
+export const secretCharsMin = 16;
 
 /**
  * The secret in a file: its text without the line's end. One that every user of the machine can read is none.

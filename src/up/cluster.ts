@@ -18,7 +18,7 @@ import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
 import { endContainers, notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { keepAuthFile } from './auth-file.ts';
-import { configureNode, ensureInstalled } from './install.ts';
+import { configureNode, ensureInstalled, ensureLockSecret } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
 import { claimNetwork, freePort, type Network } from './network.ts';
 import { ensureAuthority, ensureIdentity, type Identity, identityName, writeKubeconfig } from './pki.ts';
@@ -139,7 +139,9 @@ async function start(
   const server = `https://127.0.0.1:${ports.api}`;
   const lockUrl = `http://127.0.0.1:${ports.lock}/`;
   await writeIdentities(layout, nodes, server, apiInt);
-  for (const node of nodes) await configureNode(node, lockUrl);
+  await ensureLockSecret(layout.lockSecret);
+  const lock = { url: lockUrl, secretFile: layout.lockSecret };
+  for (const node of nodes) await configureNode(node, lock);
 
   const state: UpState = {
     pid: process.pid,
@@ -153,6 +155,7 @@ async function start(
     caFile: layout.caFile,
     authFile: layout.authFile,
     lockUrl,
+    lockSecretFile: layout.lockSecret,
     ...((await building) ? { consoleUrl: `http://127.0.0.1:${ports.console}/` } : {}),
     workload: {
       runner: 'none' in workload ? 'none' : workload.runner,
@@ -194,6 +197,7 @@ async function start(
       // One supervisor starts one controller at a time, so a restarted one need not wait for its own lease.
       ...['--identity', 'sluice-up'],
       ...['--lock-listen', `127.0.0.1:${ports.lock}`, '--trusted-keys', layout.trustedKeys],
+      ...['--lock-secret-file', layout.lockSecret, '--lock-secret-for-all'],
       ...['--ca', layout.caFile, '--cert', controller.cert, '--key', controller.key],
     ],
     logFile: layout.logFile('controller'),

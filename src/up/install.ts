@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { names } from '../api/names.ts';
@@ -126,8 +127,17 @@ async function installSystem(node: NodePlan, bundle: VerifiedBundle): Promise<vo
   });
 }
 
+/** Made once; to have another one it is deleted, and the cluster started again. */
+export async function ensureLockSecret(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await writeDurable(path, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
+}
+
 /** What each start makes sure of on a node: its directories, its machine id, its rule for reboots. */
-export async function configureNode(node: NodePlan, lockUrl: string): Promise<void> {
+export async function configureNode(
+  node: NodePlan,
+  lock: { readonly url: string; readonly secretFile?: string },
+): Promise<void> {
   for (const directory of [node.run, node.marker, node.os, node.config]) {
     await mkdir(directory, { recursive: true });
   }
@@ -142,7 +152,8 @@ export async function configureNode(node: NodePlan, lockUrl: string): Promise<vo
     '[updates.marker_file]',
     `path = ${JSON.stringify(join(node.marker, 'allowfinalize.json'))}`,
     '[updates.fleet_lock]',
-    `base_url = ${JSON.stringify(lockUrl)}`,
+    `base_url = ${JSON.stringify(lock.url)}`,
+    ...(lock.secretFile === undefined ? [] : [`secret_file = ${JSON.stringify(lock.secretFile)}`]),
     '',
   ];
   await writeDurable(join(node.config, '50-up.toml'), rule.join('\n'));

@@ -32,6 +32,8 @@ export interface UpLayout {
   /** The web console: where it is asked for links, and the key of its sessions. */
   readonly consoleSocket: string;
   readonly consoleKey: string;
+  /** What nodes show to the fleet lock: whatever runs on this machine reaches it, containers as root among it. */
+  readonly lockSecret: string;
   logFile(child: string): string;
   identity(name: string): { readonly cert: string; readonly key: string; readonly kubeconfig: string };
   nodes(count: number, network: number): readonly NodePlan[];
@@ -55,6 +57,7 @@ export function upLayout(dir: string): UpLayout {
     api: join(dir, 'api'),
     consoleSocket: join(dir, 'console.sock'),
     consoleKey: join(dir, 'console.key'),
+    lockSecret: join(dir, 'lock-secret'),
     logFile: (child) => join(dir, 'logs', `${child}.log`),
     identity: (name) => ({
       cert: join(pki, `${name}.crt`),

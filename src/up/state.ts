@@ -16,6 +16,8 @@ export interface UpState {
   readonly caFile: string;
   readonly authFile: string;
   readonly lockUrl: string;
+  /** What is shown there. */
+  readonly lockSecretFile: string;
   /** Where the web console answers; absent where it is not built. */
   readonly consoleUrl?: string;
   readonly workload: { readonly runner: string; readonly notIsolated: readonly string[] };

@@ -107,10 +107,11 @@ export async function startKubernetes(options: KubernetesOptions): Promise<Kuber
     const service = await playService(lockPorts);
     closing.push(() => new Promise((resolve) => service.close(resolve)));
     const { port } = service.address() as { port: number };
+    const lock = { url: `http://127.0.0.1:${port}/`, secretFile: await writeLockSecret(real.dir, client) };
     const nodes = planNodes(real.dir, options.nodes ?? 3);
     for (const node of nodes) {
       const boot = { id: randomUUID() };
-      await configureNode(node, `http://127.0.0.1:${port}/`);
+      await configureNode(node, lock);
       const kubelet = await playKubelet(real, client, node, boot, options.pods !== false);
       closing.push(kubelet.close);
       const files = await writeNodeFiles(client, node);
@@ -374,6 +375,19 @@ async function playKubelet(
       await own.close();
     },
   };
+}
+
+/** As the installer brings it to a host: what the controllers made, for the agents of the nodes. */
+async function writeLockSecret(dir: string, client: KubeClient): Promise<string> {
+  const { lockSecret: name, clusterVersionNamespace: namespace } = where;
+  const made = await waitFor(client, client.kinds.Secret, name, (secret) => secret !== undefined, {
+    namespace,
+    timeoutMs: 60_000,
+    what: 'the secret of the lock',
+  });
+  const file = join(dir, 'lock-secret');
+  writeFileSync(file, Buffer.from(made?.data?.secret ?? '', 'base64'), { mode: 0o600 });
+  return file;
 }
 
 async function startKubelet(

@@ -128,14 +128,20 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     );
   });
 
-  test('every replica answers for the fleet lock', async () => {
+  test('every replica answers for the fleet lock whom its Secret lets in, and no other Pod', async () => {
+    const shown = await client.get(client.kinds.Secret, 'sluice-fleet-lock', namespace);
+    const secret = Buffer.from(shown.data?.secret ?? '', 'base64').toString('utf8');
     await client.create(client.kinds.FleetLockGroup, { metadata: { name: 'fleet' }, spec: { slots: 1 } });
     const http = createHttpClient();
-    const ask = async (pod: Pod, path: string, id: string) => {
+    const ask = async (pod: Pod, path: string, id: string, authorization = `Bearer ${secret}`) => {
       const answer = await http.request({
         method: 'POST',
         url: `http://${pod.status?.podIP}:3333/v1/${path}`,
-        headers: { 'fleet-lock-protocol': 'true', 'content-type': 'application/json' },
+        headers: {
+          'fleet-lock-protocol': 'true',
+          'content-type': 'application/json',
+          ...(authorization === '' ? {} : { authorization }),
+        },
         body: JSON.stringify({ client_params: { group: 'fleet', id } }),
       });
       await answer.discard();
@@ -144,6 +150,10 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     try {
       const [one, two] = await controllers();
       assert.ok(one !== undefined && two !== undefined);
+      for (const pod of [one, two]) {
+        assert.equal(await ask(pod, 'pre-reboot', 'c'.repeat(32), ''), 401);
+        assert.equal(await ask(pod, 'pre-reboot', 'c'.repeat(32), 'Bearer something-else-altogether'), 401);
+      }
       // No such node is known, so nothing is drained; the slot is one, whoever is asked.
       assert.equal(await ask(one, 'pre-reboot', 'a'.repeat(32)), 200);
       assert.equal(await ask(two, 'pre-reboot', 'b'.repeat(32)), 423);

@@ -57,6 +57,10 @@ export interface HostOptions {
   readonly service?: string;
   /** Devices of this machine that the host sees. */
   readonly devices?: readonly string[];
+  /** Its udev runs, and follows what this machine's kernel says of devices. */
+  readonly udev?: boolean;
+  /** Directories of this machine, `from:to`, which it can only read. */
+  readonly directories?: readonly string[];
   /** Shipped units that are enabled beside the agent's. */
   readonly units?: readonly string[];
   /** A disk that is mounted at /mnt; the host has nothing of Sluice then, until somebody installs it from there. */
@@ -106,8 +110,13 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
         ? `--bind-ro=${repository}:${program}`
         : `--bind-ro=${mountMedium(options.medium, dir)}:/mnt`;
     const devices = (options.devices ?? []).map((device) => `--bind=${device}`);
-    const binds = [bind, ...devices, '--console=pipe', '-D', root, '--boot'];
-    machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const directories = (options.directories ?? []).map((each) => `--bind-ro=${each}`);
+    // udev wants a /sys that can be written, and the right to pass on what it has seen.
+    const udev = options.udev === true ? ['--capability=CAP_NET_ADMIN'] : [];
+    const env =
+      options.udev === true ? { ...process.env, SYSTEMD_NSPAWN_API_VFS_WRITABLE: '1' } : process.env;
+    const binds = [bind, ...devices, ...directories, ...udev, '--console=pipe', '-D', root, '--boot'];
+    machine = spawn('systemd-nspawn', [...flags, ...binds], { stdio: ['ignore', 'pipe', 'pipe'], env });
     for (const stream of [machine.stdout, machine.stderr]) {
       stream?.on('data', (chunk) => {
         console = `${console}${chunk}`.slice(-4000);
@@ -245,6 +254,11 @@ function install(root: string, options: HostOptions): void {
   ]) {
     mkdirSync(join(root, `etc/systemd/system/${target}.wants`), { recursive: true });
     symlinkSync(`/usr/lib/systemd/system/${unit}`, join(root, `etc/systemd/system/${target}.wants/${unit}`));
+  }
+  if (options.udev === true) {
+    // With a /sys and a /proc/sys that are this machine's, these would change it.
+    for (const unit of ['systemd-sysctl', 'systemd-udev-trigger', 'systemd-modules-load', 'systemd-binfmt'])
+      symlinkSync('/dev/null', join(root, `etc/systemd/system/${unit}.service`));
   }
   const machineId = Buffer.from(root.slice(-16).padStart(16)).toString('hex');
   text('etc/machine-id', `${machineId}\n`);
