@@ -32,15 +32,14 @@ export async function buildReleases(
   teller.say('building images from busybox and curl of this machine');
   const images = await buildImages(join(directory, 'images'), [from, to]);
   await mkdir(join(directory, 'media'), { recursive: true });
-  for (const [version, previous] of [
-    [from, undefined],
-    [to, from],
-  ] as const) {
-    const payload = `oci:${join(directory, 'payloads')}:${version}`;
-    const quiet = version === from; // Once is enough to read.
+  const build = async (version: string, previous: string | undefined, quiet: boolean) => {
+    const payload = `oci:${join(directory, 'payloads', version)}:${version}`;
     await shell.sluice(payloadWords(join(releases, version), version, previous, images, payload), { quiet });
     await shell.sluice(bundleWords(version, images, payload, directory), { quiet });
-  }
+  };
+  // Both at once, and one of them quietly: once is enough to read. None goes on when this has ended.
+  const built = await Promise.allSettled([build(from, undefined, true), build(to, from, false)]);
+  for (const each of built) if (each.status === 'rejected') throw each.reason;
   await shell.sluice(['bundle', 'verify', mediaOf(directory, to), '--key', join(keys, 'sluice.pub')]);
 }
 

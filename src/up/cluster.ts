@@ -174,6 +174,7 @@ async function start(
     name: 'apiserver',
     args: () => ['apiserver', '--dir', layout.api, '--listen', `127.0.0.1:${ports.api}`, '--pki', layout.pki],
     logFile: layout.logFile('apiserver'),
+    endedLast: true,
   });
   const client = createKubeClient({
     ...loadKubeconfig(layout.kubeconfig),

@@ -107,9 +107,13 @@ async function installRelease(
     }
     const bundle = await openBundle(media.content, { name }, keys);
     options.say(`installing ${name}, signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`);
-    for (const node of nodes) {
-      await preload(media.content, name, node.store, { keys, signal: options.signal, clock: systemClock });
-    }
+    // All to their end, also where one fails: the medium is closed after it.
+    const copies = await Promise.allSettled(
+      nodes.map(({ store }) =>
+        preload(media.content, name, store, { keys, signal: options.signal, clock: systemClock }),
+      ),
+    );
+    for (const copy of copies) if (copy.status === 'rejected') throw copy.reason;
     return bundle;
   } finally {
     await media.close();

@@ -76,3 +76,38 @@ test('a log that cannot be written ends nobody, and keeps no child waiting', asy
   }
   await supervisor.stop(2000);
 });
+
+test('what the others use to their end is ended after them', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-supervise-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const ends = join(directory, 'ends');
+  const script = `
+    const { appendFileSync } = require('node:fs');
+    const [file, name, ms] = process.argv.slice(1);
+    process.on('SIGTERM', () => setTimeout(() => {
+      appendFileSync(file, name + ' ');
+      process.exit(0);
+    }, Number(ms)));
+    console.log('runs');
+    process.stdin.resume();`;
+  const supervisor = createSupervisor({
+    program: [process.execPath, '-e', script],
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const logs = ['api', 'slow', 'quick'].map((name) => join(directory, `${name}.log`));
+  const start = (name: string, ms: string, endedLast: boolean) =>
+    supervisor.start({
+      name,
+      args: () => [ends, name, ms],
+      logFile: join(directory, `${name}.log`),
+      endedLast,
+    });
+  start('api', '0', true);
+  start('slow', '700', false);
+  start('quick', '0', false);
+  const runs = async (log: string) => (await readFile(log, 'utf8').catch(() => '')).includes('runs');
+  while (!(await Promise.all(logs.map(runs))).every(Boolean)) await systemClock.sleep(20);
+  await supervisor.stop(30_000);
+  assert.equal(await readFile(ends, 'utf8'), 'quick slow api ');
+});

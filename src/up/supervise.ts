@@ -14,6 +14,8 @@ export interface ChildSpec {
   /** The words after `sluice`, made anew at each start: a reboot changes the boot id. */
   readonly args: () => readonly string[];
   readonly logFile: string;
+  /** Ended after all that are not: those use it until their end. */
+  readonly endedLast?: boolean;
   /** Called before the start that follows a simulated reboot. */
   readonly onReboot?: () => void;
 }
@@ -41,7 +43,7 @@ const steadyMs = 10_000;
 
 export interface Supervisor {
   start(spec: ChildSpec): void;
-  /** Ends them in the reverse order of their start: SIGTERM, after `graceMs` SIGKILL. */
+  /** Ends them at once, then those that are `endedLast`: SIGTERM, after `graceMs` SIGKILL. */
   stop(graceMs?: number): Promise<void>;
   pids(): Record<string, number>;
 }
@@ -133,12 +135,14 @@ export function createSupervisor(options: {
     },
     async stop(graceMs = 10_000) {
       stopping.abort();
-      for (const entry of [...running].reverse()) {
+      const end = async (entry: Running) => {
         entry.child?.kill('SIGTERM');
         const timer = setTimeout(() => entry.child?.kill('SIGKILL'), graceMs);
         await entry.ended;
         clearTimeout(timer);
-      }
+      };
+      await Promise.all(running.filter(({ spec }) => spec.endedLast !== true).map(end));
+      await Promise.all(running.filter(({ spec }) => spec.endedLast === true).map(end));
     },
     pids: () =>
       Object.fromEntries(
