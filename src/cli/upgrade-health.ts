@@ -64,8 +64,15 @@ function ofVersion(version: ClusterVersion): HealthFinding[] {
   }
   const accepted = conditionOf(version, 'ReleaseAccepted');
   if (accepted?.status === 'False') {
-    const message = `Another release that is asked for is refused (${accepted.reason ?? ''})`;
-    const weight = { level: 'Warning', impact: 'Update Stalled' } as const;
+    const wish = version.spec.desiredUpdate;
+    const release = wish?.version ?? wish?.image ?? 'another release';
+    const reason = accepted.reason ?? 'no reason';
+    // An update that runs meanwhile is not touched by it.
+    const runs = version.status?.history?.[0]?.state === 'Partial';
+    const message = runs
+      ? `${release}, asked for meanwhile, is refused (${reason}); this update goes on`
+      : `The update to ${release} is refused (${reason})`;
+    const weight = { level: 'Warning', impact: runs ? 'None' : 'Update Stalled' } as const;
     found.push(told(accepted, { ...weight, message, reference: 'docs/update.md#refused', resources }));
   }
   return found;

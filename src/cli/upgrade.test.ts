@@ -60,6 +60,27 @@ test('at rest it says which version runs, and nothing more', () => {
   assert.deepEqual(told, ['Cluster version is 1.0.0', 'Completed 10h ago.']);
 });
 
+test('a request that is refused while an update runs does not stall it, and is told as such', () => {
+  const asked = { spec: { clusterID: '', desiredUpdate: { version: '1.2.0' } } };
+  const refused = [condition('ReleaseAccepted', 'False', 'words', 'PreconditionChecks')];
+  const told = (history: object[]) =>
+    updateStatus(
+      {
+        version: { ...version({ history: history as never, conditions: refused }), ...asked },
+        operators: [],
+        nodes: [],
+        updates: [],
+      },
+      now,
+    ).join('\n');
+  const running = { ...done, version: '1.1.0', state: 'Partial', completionTime: null };
+  assert.match(
+    told([running, done]),
+    /Warning +None +1\.2\.0, asked for meanwhile, is refused .*this update goes on/,
+  );
+  assert.match(told([done]), /Warning +Update Stalled +The update to 1\.2\.0 is refused/);
+});
+
 test('P-128 a request that is looked at or refused is shown, with every reason on its own line', () => {
   const told = versionLines(
     version({

@@ -1,7 +1,10 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import { SluiceError } from '../errors/error.ts';
 import { drained } from '../http/drained.ts';
 import type { Transport } from '../kube/transport.ts';
+import { slimJson } from './slim.ts';
 
 /** A segment of a path of the API: names of groups, kinds and objects. */
 const segment = '[A-Za-z0-9][A-Za-z0-9._:-]{0,252}';
@@ -38,12 +41,31 @@ export function readQuery(query: string): Record<string, string> {
   return words;
 }
 
-/** Passes one read to the cluster API and its answer back. */
+/** Whether an answer need not be compressed: it does not leave the machine, or is not wanted so. */
+export function isNear({ headers, socket }: IncomingMessage): boolean {
+  if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return true;
+  // A proxy is near, and whoever asks through it is not.
+  if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) return false;
+  return /^(?:127\.|::1$|::ffff:127\.)/.test(socket.remoteAddress ?? '');
+}
+
+const gzipped = promisify(gzip);
+/** Smaller answers are sent as they are. */
+const compressFromBytes = 32 * 1024;
+/** Of one page of a list; the page asks for so many objects that they stay far below. */
+const answerBytesMax = 64 * 1024 * 1024;
+
+/**
+ * Passes one read to the cluster API and its answer back.
+ *
+ * @param isNear whoever asks is on this machine: compressing would only cost time.
+ */
 export async function passRead(
   transport: Transport,
   path: string,
   query: string,
   response: ServerResponse,
+  isNear: boolean,
 ): Promise<void> {
   const abort = new AbortController();
   response.on('close', () => abort.abort());
@@ -56,10 +78,17 @@ export async function passRead(
       signal: abort.signal,
     });
     const type = String(answer.headers['content-type'] ?? '');
-    response.writeHead(200, {
+    const headers = {
       'content-type': passedTypes.test(type) ? type : 'text/plain; charset=utf-8',
       'cache-control': 'no-store',
-    });
+    };
+    if (type.startsWith('application/json')) {
+      const text = slimJson(await answer.text(answerBytesMax));
+      if (isNear || text.length < compressFromBytes) return void response.writeHead(200, headers).end(text);
+      const body = await gzipped(text, { level: constants.Z_BEST_SPEED });
+      return void response.writeHead(200, { ...headers, 'content-encoding': 'gzip' }).end(body);
+    }
+    response.writeHead(200, headers);
     for await (const chunk of answer.body) {
       if (!response.write(chunk)) await drained(response, abort.signal);
     }

@@ -10,7 +10,7 @@ import type { RegistryIdentity } from '../release/content.ts';
 import { actionOf } from './actions.ts';
 import type { Right, SessionAnswer } from './answers.ts';
 import { readFields } from './body.ts';
-import { passRead } from './cluster-reads.ts';
+import { isNear, passRead } from './cluster-reads.ts';
 import { createContents } from './contents.ts';
 import type { ConsoleFiles } from './files.ts';
 import { secure } from './headers.ts';
@@ -125,7 +125,7 @@ export function createConsole(options: ConsoleOptions): { handler: Handler; clos
         setCookie(request, '', 0);
         return sendJson(response, {});
       case 'GET cluster':
-        return await passRead(access.transport, `/${name}`, request.query, response);
+        return await passRead(access.transport, `/${name}`, request.query, response, isNear(incoming));
       case 'GET stream':
         return streams.open(session.id, access.transport, response);
       case 'POST stream':

@@ -6,6 +6,7 @@ import { ApiError } from '../kube/error.ts';
 import type { Transport } from '../kube/transport.ts';
 import { lines, watchLineBytesMax } from '../kube/watch.ts';
 import { readablePath } from './cluster-reads.ts';
+import { slimJson } from './slim.ts';
 
 /**
  * All watches of one tab over one connection: a browser opens at most six to an origin (HTTP/1.1), and a page watches
@@ -114,8 +115,9 @@ async function carry(stream: Stream, wanted: WantedWatch, signal: AbortSignal): 
     response.write(`{"watch":${watch},"open":true}\n`);
     for await (const line of lines(answer.body, watchLineBytesMax)) {
       if (signal.aborted) return;
-      // The event is JSON already, as the API server wrote it.
-      if (!response.write(`{"watch":${watch},"event":${line.trim()}}\n`)) await drained(response, signal);
+      // The event is JSON already, as the API server wrote it but for what no page shows.
+      if (!response.write(`{"watch":${watch},"event":${slimJson(line.trim())}}\n`))
+        await drained(response, signal);
     }
     if (!signal.aborted) response.write(`{"watch":${watch},"ended":true}\n`);
   } catch (error) {

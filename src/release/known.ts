@@ -29,7 +29,8 @@ export function bundlesOf(updates: readonly NodeUpdate[]): KnownBundle[] {
         heldBy: [],
         mountedOn: [],
       };
-      if (!known[where].includes(node)) known[where].push(node);
+      // All that one node tells comes together, so that the last name is the only one that could be its own.
+      if (known[where].at(-1) !== node) known[where].push(node);
       bundles.set(bundleDigest, known);
     };
     for (const entry of update.status?.store ?? []) note(entry, 'heldBy');

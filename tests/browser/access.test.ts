@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { describe, test } from 'node:test';
 import { sluiceGroup } from '../../src/api/kinds.ts';
-import { startTestCluster, type TestCluster } from '../cluster.ts';
 import { needs } from '../tier.ts';
-import { launchBrowser, openTab } from './browser.ts';
 import { digestOf, heldByWindow, steady, writeCluster } from './cluster-objects.ts';
-import { startTestConsole, type TestConsole } from './console.ts';
+import { startTestConsole } from './console.ts';
+import { serve } from './served.ts';
 
 const readOnly = [
   { apiGroups: ['config.openshift.io', 'machineconfiguration.openshift.io', sluiceGroup], resources: ['*'] },
@@ -14,28 +12,16 @@ const readOnly = [
 ].map((rule) => ({ ...rule, verbs: ['get', 'list', 'watch'] }));
 
 describe('who may do what in the console', needs('browser'), () => {
-  let cluster: TestCluster;
-  let served: TestConsole;
-  let browser: Browser;
-
-  before(async () => {
-    cluster = await startTestCluster();
-    await writeCluster(cluster.client, {
+  const served = serve(async (client) => {
+    await writeCluster(client, {
       nodes: ['master-0', 'master-1', 'master-2'],
       agent: (name) => (name === 'master-2' ? heldByWindow('1.0.0', '1.1.0') : steady('1.0.0')),
     });
-    served = await startTestConsole(cluster);
-    browser = await launchBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await served?.close();
-    await cluster?.close();
   });
 
   /** The token of a ServiceAccount with these rights. */
   async function tokenOf(name: string, rules: readonly object[]): Promise<string> {
-    const { client } = cluster;
+    const { client } = served;
     const { kinds } = client;
     await client.create(kinds.ServiceAccount, { metadata: { name, namespace: 'default' } });
     await client.create(kinds.ClusterRole, { metadata: { name }, rules: [...rules] as never });
@@ -48,7 +34,7 @@ describe('who may do what in the console', needs('browser'), () => {
   }
 
   async function logIn(token: string) {
-    const tab = await openTab(browser, served.url);
+    const tab = await served.visitor(served.console.url);
     tab.expectErrors(); // 401 before the login, 403 for what may not be seen.
     await tab.page.getByLabel('Bearer token').fill(token);
     await tab.page.getByRole('button', { name: 'Log in', exact: true }).click();
@@ -56,15 +42,16 @@ describe('who may do what in the console', needs('browser'), () => {
   }
 
   test('the page to log in says what to do, and why it did not work', async () => {
-    const tab = await openTab(browser, served.url);
+    const tab = await served.visitor(served.console.url);
     tab.expectErrors();
     await tab.page.getByRole('heading', { name: 'Log in to Sluice' }).waitFor();
     await tab.page.getByText('sluice console link').waitFor();
     await tab.assertAccessible('the page to log in');
+    await tab.picture('login');
     await tab.page.getByLabel('Bearer token').fill('nonsense');
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('heading', { name: 'Not logged in' }).waitFor();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a token that may only look sees all, and its buttons say which right is missing', async () => {
@@ -85,7 +72,7 @@ describe('who may do what in the console', needs('browser'), () => {
       .getByRole('tooltip')
       .getByText(/no right to patch internalreleaseimages/)
       .waitFor();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a button that is pressed all the same is refused by the cluster', async () => {
@@ -102,21 +89,21 @@ describe('who may do what in the console', needs('browser'), () => {
     });
     assert.equal(answer.status, 403, answer.text);
     assert.match(answer.text, /nodeupdates/);
-    const { client } = cluster;
+    const { client } = served;
     assert.equal((await client.get(client.kinds.NodeUpdate, 'master-2')).spec.window, undefined);
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a token without rights is let in, and told what it may not see', async () => {
     const tab = await logIn(await tokenOf('nobody', []));
-    await tab.page.getByRole('heading', { name: 'You may not see the cluster version' }).first().waitFor();
+    await tab.page.getByRole('heading', { name: 'You may not see the cluster version' }).waitFor();
     await tab.assertAccessible('the overview of somebody who may see nothing');
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a link works once; no script reads the cookie; logging out ends it', async () => {
-    const link = await served.link();
-    const tab = await openTab(browser, link);
+    const link = await served.console.link();
+    const tab = await served.visitor(link);
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     const [cookie, ...others] = await tab.context.cookies();
     assert.deepEqual(others, []);
@@ -125,7 +112,7 @@ describe('who may do what in the console', needs('browser'), () => {
     await tab.page.reload();
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
 
-    const second = await openTab(browser, link);
+    const second = await served.visitor(link);
     second.expectErrors();
     await second.page.getByText('this link was used already, or is too old').waitFor();
 
@@ -134,14 +121,14 @@ describe('who may do what in the console', needs('browser'), () => {
     tab.expectErrors();
     await tab.page.reload();
     await tab.page.getByRole('heading', { name: 'Log in to Sluice' }).waitFor();
-    await tab.context.close();
-    await second.context.close();
+    await tab.close();
+    await second.close();
   });
 
   test('what changes something needs the cookie, the token of the session, and this very site', async () => {
     const cookieOf = async () => {
-      const code = new URL(await served.link()).hash.slice('#code='.length);
-      const response = await fetch(new URL('api/session', served.url), {
+      const code = new URL(await served.console.link()).hash.slice('#code='.length);
+      const response = await fetch(new URL('api/session', served.console.url), {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ code }),
@@ -153,7 +140,7 @@ describe('who may do what in the console', needs('browser'), () => {
     const other = await cookieOf();
     const ask = async (headers: Record<string, string>) =>
       (
-        await fetch(new URL('api/actions/withdrawUpdate', served.url), {
+        await fetch(new URL('api/actions/withdrawUpdate', served.console.url), {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...headers },
           body: '{}',
@@ -165,42 +152,48 @@ describe('who may do what in the console', needs('browser'), () => {
     assert.equal(await ask({ cookie, 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' }), 403);
     assert.equal(await ask({ cookie, 'x-csrf-token': csrf, origin: 'http://evil.example.com' }), 403);
     assert.equal(await ask({ cookie, 'x-csrf-token': csrf }), 200);
-    const forced = await fetch(new URL('api/actions/startUpdate', served.url), {
+    const forced = await fetch(new URL('api/actions/startUpdate', served.console.url), {
       method: 'POST',
       headers: { 'content-type': 'application/json', cookie, 'x-csrf-token': csrf },
       body: JSON.stringify({ image: `example.com/x@${digestOf('c')}`, version: '1.1.0', force: true }),
     });
     assert.equal(forced.status, 400, 'whoever forces an update types its version, also without the page');
-    const secret = await fetch(new URL('api/cluster/api/v1/secrets', served.url), { headers: { cookie } });
+    const secret = await fetch(new URL('api/cluster/api/v1/secrets', served.console.url), {
+      headers: { cookie },
+    });
     assert.equal(secret.status, 403, 'the console reads no Secret, whoever asks');
   });
 
   test('it works under a path, whether the proxy in front takes it off or not', async () => {
-    const below = await startTestConsole(cluster, { prefix: '/tools/sluice/', socketName: 'below.sock' });
-    const tab = await openTab(browser, await below.link());
+    const below = await startTestConsole(served.cluster, {
+      prefix: '/tools/sluice/',
+      socketName: 'below.sock',
+    });
+    const tab = await served.visitor(await below.link());
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     await tab.page.getByRole('link', { name: 'Releases', exact: true }).first().click();
     assert.equal(new URL(tab.page.url()).pathname, '/tools/sluice/releases');
     await tab.page.reload();
     await tab.page.getByRole('heading', { name: 'Releases', level: 1 }).waitFor();
-    tab.assertClean();
     const { origin } = new URL(below.url);
     const taken = await fetch(`${origin}/releases`);
     assert.equal(taken.status, 200);
     assert.match(await taken.text(), /<base href="\/tools\/sluice\/" \/>/);
-    await tab.context.close();
+    await tab.close();
     await below.close();
   });
 
   test('nothing inline runs, and nobody may put the page into a frame', async () => {
-    const page = await fetch(served.url);
+    const page = await fetch(served.console.url);
     const policy = page.headers.get('content-security-policy') ?? '';
     assert.match(policy, /default-src 'none'/);
     assert.match(policy, /script-src 'self'(;|$)/);
     assert.match(policy, /frame-ancestors 'none'/);
     assert.doesNotMatch(policy, /unsafe/);
     const html = await page.text();
-    const again = await fetch(served.url, { headers: { 'if-none-match': page.headers.get('etag') ?? '' } });
+    const again = await fetch(served.console.url, {
+      headers: { 'if-none-match': page.headers.get('etag') ?? '' },
+    });
     assert.equal(again.status, 304);
     assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)/);
     assert.doesNotMatch(html, /<style|\son[a-z]+=/);

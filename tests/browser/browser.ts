@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContext, chromium as driver, type Page } from 'playwright-core';
 import { chromium, repository } from '../tier.ts';
@@ -9,6 +10,10 @@ const flags = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 const lookMs = 60_000;
+const tabsMax = 80;
+/** What has the focus, by the name that it bears for a reader. */
+const focusedName =
+  "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? ''";
 
 export interface View {
   readonly width: number;
@@ -21,16 +26,21 @@ export const desktop: View = { width: 1440, height: 1000 };
 /** A tab of the console, and what went wrong in it. */
 export interface Tab {
   readonly page: Page;
+  readonly context: BrowserContext;
   /** Goes to a deep link, below the console's base. */
   open(path: string): Promise<void>;
   /** Errors: an assertion that names what axe found. */
   assertAccessible(what: string): Promise<void>;
   /** Errors: an assertion, where the page threw, wrote an error, or asked anybody else than its own origin. */
-  assertClean(): void;
+  close(): Promise<void>;
   /** Draws what is seen into docs/console/, where SLUICE_PICTURES asks for it. */
   picture(name: string): Promise<void>;
   /** Runs the steps of a test; where one fails, the error also tells what the page showed. */
   run(steps: () => Promise<void>): Promise<void>;
+  /** Waits until something is so in the cluster. Errors: an assertion that says what was waited for. */
+  until(isSo: () => Promise<boolean>, what: string): Promise<void>;
+  /** Presses the key of tabs until what bears the name has the focus. Errors: an assertion, where nothing ever has. */
+  tabTo(name: string): Promise<void>;
   /** Errors of the console's log that the test expects from here on. */
   expectErrors(): void;
 }
@@ -41,11 +51,7 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 /** A new person at the console: a context of its own has no cookies of others. */
-export async function openTab(
-  browser: Browser,
-  address: string,
-  view: View = desktop,
-): Promise<Tab & { context: BrowserContext }> {
+export async function openTab(browser: Browser, address: string, view: View = desktop): Promise<Tab> {
   const context = await browser.newContext({
     viewport: { width: view.width, height: view.height },
     colorScheme: view.theme ?? 'light',
@@ -100,7 +106,25 @@ export async function openTab(
         });
       }
     },
-    assertClean: () => assert.deepEqual(faults, []),
+    async until(isSo, what) {
+      for (const end = Date.now() + lookMs; !(await isSo()); await sleep(50)) {
+        assert.ok(Date.now() < end, `not in ${lookMs / 1000} s: ${what}`);
+      }
+    },
+    async tabTo(name) {
+      const passed: string[] = [];
+      while (passed.length < tabsMax) {
+        await page.keyboard.press('Tab');
+        const focused = await page.evaluate<string>(focusedName);
+        if (focused === name) return;
+        passed.push(focused);
+      }
+      assert.fail(`no tab leads to ${name}: ${passed.join(' | ')}`);
+    },
+    async close() {
+      assert.deepEqual(faults, []);
+      await context.close();
+    },
     expectErrors: () => {
       expected = true;
     },

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { describe, test } from 'node:test';
 import type { NodeUpdateStatus } from '../../src/api/resources.ts';
-import { startTestCluster, type TestCluster } from '../cluster.ts';
 import { needs } from '../tier.ts';
-import { launchBrowser, openTab } from './browser.ts';
 import { heldByWindow, someTime, steady, writeCluster } from './cluster-objects.ts';
-import { startTestConsole, type TestConsole } from './console.ts';
+import { serve } from './served.ts';
 
 const many = 2_000;
 const heldNode = 'worker-1500';
@@ -31,33 +28,20 @@ function agentOf(name: string): NodeUpdateStatus {
 }
 
 describe('the nodes', needs('browser'), () => {
-  let cluster: TestCluster;
-  let served: TestConsole;
-  let browser: Browser;
-
-  before(async () => {
-    cluster = await startTestCluster();
+  const served = serve(async (client) => {
     const workers = Array.from({ length: many - 3 }, (_, index) => `worker-${index}`);
-    await writeCluster(cluster.client, {
+    await writeCluster(client, {
       nodes: ['master-0', 'master-1', 'master-2', ...workers],
       agent: agentOf,
     });
-    await cluster.client.create(cluster.client.kinds.FleetLockGroup, {
+    await client.create(client.kinds.FleetLockGroup, {
       metadata: { name: 'default' },
       spec: { slots: 1 },
     });
-    served = await startTestConsole(cluster);
-    browser = await launchBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await served?.close();
-    await cluster?.close();
   });
 
   test('of two thousand, those that need somebody stand first, and only what is seen is drawn', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open('nodes');
+    const tab = await served.tab('nodes');
     const { page } = tab;
     await page.getByText('2000 nodes: 2 staged and held, 1998 up to date', { exact: true }).waitFor();
     const drawn = page.locator('tr[data-node]');
@@ -74,13 +58,11 @@ describe('the nodes', needs('browser'), () => {
     await page.locator('tr[data-node="worker-1996"]').waitFor();
     assert.ok((await drawn.count()) < 60);
     await tab.assertAccessible('the nodes');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a node is found by what holds it, and says gate by gate what and since when', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open('nodes');
+    const tab = await served.tab('nodes');
     const { page } = tab;
     await page.getByRole('textbox', { name: 'Find a node' }).fill('anna');
     assert.equal(await page.locator('tr[data-node]').count(), 1);
@@ -92,13 +74,12 @@ describe('the nodes', needs('browser'), () => {
     await page.getByText('It could reboot at the earliest').waitFor();
     await page.getByText('every week, by the clock of America/New_York').waitFor();
     await tab.assertAccessible('a node');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.picture('node');
+    await tab.close();
   });
 
   test('the week shows each calendar by the clock of the viewer, or of the nodes', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open('nodes?view=calendar');
+    const tab = await served.tab('nodes?view=calendar');
     const { page } = tab;
     const weekly = page.locator('[data-week="weekly"]');
     await weekly.getByRole('link', { name: calendarNode }).waitFor();
@@ -109,15 +90,14 @@ describe('the nodes', needs('browser'), () => {
     await page.getByRole('combobox', { name: 'Time zone' }).selectOption('America/New_York');
     await weekly.locator('[aria-label^="Open from Sat 22:00"]').first().waitFor();
     await tab.assertAccessible('the week');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.picture('week');
+    await tab.close();
   });
 
   test('a window is opened for chosen nodes by keyboard alone, and closed again', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open('nodes?filter=Held');
+    const tab = await served.tab('nodes?filter=Held');
     const { page } = tab;
-    const { client } = cluster;
+    const { client } = served;
     await page.locator(`tr[data-node="${heldNode}"]`).waitFor();
     assert.equal(await page.locator('tr[data-node]').count(), 2);
     await page.getByRole('checkbox', { name: `Choose ${heldNode}` }).focus();
@@ -127,7 +107,7 @@ describe('the nodes', needs('browser'), () => {
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.getByText(`Open a window for ${heldNode}?`).waitFor();
-    await dialog.getByLabel('Only for 1.1.0').focus();
+    await dialog.getByRole('checkbox', { name: 'Only for 1.1.0' }).focus();
     await page.keyboard.press('Space');
     await tab.assertAccessible('the dialog of a window');
     await dialog.getByRole('button', { name: 'Open a window' }).focus();
@@ -142,18 +122,16 @@ describe('the nodes', needs('browser'), () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Close the window' }).click();
     await page.getByText('none is open').waitFor();
     assert.equal((await client.get(client.kinds.NodeUpdate, heldNode)).spec.window, undefined);
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('who holds a slot is seen, and the slot can be released', async () => {
-    const { client } = cluster;
+    const { client } = served;
     const kind = client.kinds.FleetLockGroup;
     const group = await client.get(kind, 'default');
     const holder = { id: 'abc', node: calendarNode, since: someTime, state: 'Granted' as const };
     await client.updateStatus(kind, { ...group, status: { holders: [holder] } });
-    const tab = await openTab(browser, await served.link());
-    await tab.open('nodes');
+    const tab = await served.tab('nodes');
     const { page } = tab;
     const slot = page.locator(`[data-slot="${calendarNode}"]`);
     await slot.getByText('May reboot').waitFor();
@@ -161,7 +139,6 @@ describe('the nodes', needs('browser'), () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Release the slot' }).click();
     await slot.waitFor({ state: 'detached' });
     assert.deepEqual((await client.get(kind, 'default')).status?.holders ?? [], []);
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 });

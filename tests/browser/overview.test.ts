@@ -1,44 +1,28 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { Browser } from 'playwright-core';
-import { startTestCluster, type TestCluster } from '../cluster.ts';
+import { describe, test } from 'node:test';
 import { needs } from '../tier.ts';
-import { launchBrowser, openTab } from './browser.ts';
 import { heldByWindow, steady, writeCluster } from './cluster-objects.ts';
-import { startTestConsole, type TestConsole } from './console.ts';
+import { serve } from './served.ts';
 
 describe('the overview', needs('browser'), () => {
-  let cluster: TestCluster;
-  let served: TestConsole;
-  let browser: Browser;
-
-  before(async () => {
-    cluster = await startTestCluster();
-    await writeCluster(cluster.client, { nodes: ['master-0', 'master-1', 'master-2'] });
-    served = await startTestConsole(cluster);
-    browser = await launchBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await served?.close();
-    await cluster?.close();
+  const served = serve(async (client) => {
+    await writeCluster(client, { nodes: ['master-0', 'master-1', 'master-2'] });
   });
 
   test('says which version runs, and that nothing needs attention', async () => {
-    const tab = await openTab(browser, await served.link());
+    const tab = await served.tab();
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     await tab.page.getByText('Nothing needs attention.').waitFor();
     assert.equal(await tab.page.title(), 'Overview · Sluice');
     assert.equal(new URL(tab.page.url()).hash, '', 'the code of the link is gone from the address');
     await tab.assertAccessible('the overview');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('shows what holds a node the moment that it is held, and how to go on', async () => {
-    const tab = await openTab(browser, await served.link());
+    const tab = await served.tab();
     await tab.page.getByText('Nothing needs attention.').waitFor();
-    const { client } = cluster;
+    const { client } = served;
     const update = await client.get(client.kinds.NodeUpdate, 'master-1');
     const status = heldByWindow('1.0.0', '1.1.0');
     await client.updateStatus(client.kinds.NodeUpdate, { ...update, status });
@@ -46,7 +30,7 @@ describe('the overview', needs('browser'), () => {
     await problem.getByText('1 node is staged and held by a closed window').waitFor();
     await problem.getByText('Held: master-1.').waitFor();
     await problem.getByRole('button', { name: 'Open a window' }).click();
-    const dialog = tab.page.getByRole('dialog', { name: 'Open a window for this node' });
+    const dialog = tab.page.getByRole('dialog', { name: 'Open a window for master-1?' });
     await dialog.getByLabel('For how long').selectOption('4 hours');
     await tab.assertAccessible('the dialog of a window');
     await dialog.getByRole('button', { name: 'Open a window' }).click();
@@ -61,24 +45,54 @@ describe('the overview', needs('browser'), () => {
       .click();
     await tab.page.getByRole('dialog').getByRole('button', { name: 'Close the window' }).click();
     await tab.page.locator('[data-open-windows]').waitFor({ state: 'detached' });
-    await problem.getByRole('button', { name: 'See the nodes' }).click();
-    assert.equal(new URL(tab.page.url()).pathname, '/nodes');
+    await problem.getByRole('link', { name: 'See the nodes' }).click();
+    const { pathname, search } = new URL(tab.page.url());
+    assert.equal(`${pathname}${search}`, '/nodes?filter=marker_file');
+    await tab.page.getByText('Held by a closed window').waitFor();
+    assert.equal(await tab.page.locator('tr[data-node]').count(), 1, 'the one that is held');
+    await tab.page.getByRole('button', { name: 'Show all nodes' }).click();
+    await tab.page.locator('tr[data-node="master-0"]').waitFor();
     const held = await client.get(client.kinds.NodeUpdate, 'master-1');
     assert.equal(held.spec.window, undefined);
     await client.updateStatus(client.kinds.NodeUpdate, { ...held, status: steady('1.0.0') });
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
+  });
+
+  test('a window is opened by keyboard alone, and the focus returns to where it was', async () => {
+    const { client } = served;
+    const update = await client.get(client.kinds.NodeUpdate, 'master-2');
+    await client.updateStatus(client.kinds.NodeUpdate, { ...update, status: heldByWindow('1.0.0', '1.1.0') });
+    const tab = await served.tab();
+    await tab.page.locator('[data-problem="held-marker_file"]').waitFor();
+    await tab.tabTo('Open a window');
+    await tab.page.keyboard.press('Enter');
+    const dialog = tab.page.getByRole('dialog', { name: 'Open a window for master-2?' });
+    await dialog.waitFor();
+    await tab.tabTo('Cancel');
+    await tab.page.keyboard.press('Shift+Tab');
+    await tab.page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await tab.page.locator('[data-open-windows="1"]').waitFor();
+    assert.ok((await client.get(client.kinds.NodeUpdate, 'master-2')).spec.window !== undefined);
+    await tab.page.keyboard.press('Enter');
+    await dialog.waitFor(); // The focus stands where it was: the same key opens it again.
+    await tab.page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await client.patch(client.kinds.NodeUpdate, 'master-2', { spec: { window: null } });
+    const held = await client.get(client.kinds.NodeUpdate, 'master-2');
+    await client.updateStatus(client.kinds.NodeUpdate, { ...held, status: steady('1.0.0') });
+    await tab.close();
   });
 
   test('marks what it shows as old while the cluster is away, and goes on by itself', async () => {
-    const tab = await openTab(browser, await served.link());
+    const tab = await served.tab();
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     tab.expectErrors();
-    await cluster.restart();
+    await served.cluster.restart();
     await tab.page.getByText('The connection to the cluster is lost').waitFor();
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     await tab.page.getByText('The connection to the cluster is lost').waitFor({ state: 'detached' });
-    const { client } = cluster;
+    const { client } = served;
     const version = await client.get(client.kinds.ClusterVersion, 'version');
     const completed = version.status?.history?.[0];
     assert.ok(completed !== undefined && version.status !== undefined);
@@ -88,6 +102,6 @@ describe('the overview', needs('browser'), () => {
       status: { ...version.status, desired: release, history: [{ ...completed, ...release }] },
     });
     await tab.page.getByText('The cluster runs 1.0.1', { exact: true }).waitFor();
-    await tab.context.close();
+    await tab.close();
   });
 });

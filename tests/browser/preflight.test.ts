@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { describe, test } from 'node:test';
 import { names } from '../../src/api/names.ts';
 import type { UpdatePreflightStatus } from '../../src/api/resources.ts';
-import { startTestCluster, type TestCluster } from '../cluster.ts';
 import { needs } from '../tier.ts';
-import { launchBrowser, openTab } from './browser.ts';
 import { digestOf, someTime, steady, writeCluster } from './cluster-objects.ts';
-import { startTestConsole, type TestConsole } from './console.ts';
+import { serve } from './served.ts';
 
 const { clusterVersionNamespace: namespace } = names('standalone');
 const reportName = 'update-cccccccccccc';
@@ -56,13 +53,7 @@ function blocked(version: string): UpdatePreflightStatus {
 }
 
 describe('the preflights', needs('browser'), () => {
-  let cluster: TestCluster;
-  let served: TestConsole;
-  let browser: Browser;
-
-  before(async () => {
-    cluster = await startTestCluster();
-    const { client } = cluster;
+  const served = serve(async (client) => {
     const media = [
       {
         name: 'ocp-release-bundle-1.1.0-x86_64',
@@ -86,17 +77,10 @@ describe('the preflights', needs('browser'), () => {
     };
     const checks = (passed.checks ?? []).map((check) => ({ ...check, result: 'Passed' as const }));
     await write('look', '1.2.0', { ...passed, checks });
-    served = await startTestConsole(cluster);
-    browser = await launchBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await served?.close();
-    await cluster?.close();
   });
 
   async function write(name: string, version: string, status: UpdatePreflightStatus): Promise<void> {
-    const { client } = cluster;
+    const { client } = served;
     const kind = client.kinds.UpdatePreflight;
     const image = `release.example.com/openshift/release-images@${digestOf('c')}`;
     const made = await client.create(kind, {
@@ -107,8 +91,7 @@ describe('the preflights', needs('browser'), () => {
   }
 
   test('reports with their verdicts, and one in full: results, words, evidence', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open('preflight');
+    const tab = await served.tab('preflight');
     const { page } = tab;
     await page.getByText('1 of 2 reports stands against an update', { exact: true }).waitFor();
     await tab.assertAccessible('the preflights');
@@ -118,7 +101,7 @@ describe('the preflights', needs('browser'), () => {
     await page.getByRole('button', { name: 'Error 1' }).click();
     assert.deepEqual(await checksShown(page), ['EtcdBackup']);
     await page.getByRole('button', { name: 'Risk 1' }).click();
-    assert.deepEqual(await checksShown(page), ['LegacyMode', 'EtcdBackup']);
+    assert.deepEqual(await checksShown(page), ['EtcdBackup', 'LegacyMode']);
     await page.getByRole('textbox', { name: 'Find a check' }).fill('demo-settings');
     assert.deepEqual(await checksShown(page), ['LegacyMode']);
     const risk = page.locator('[data-check="LegacyMode"]');
@@ -127,13 +110,11 @@ describe('the preflights', needs('browser'), () => {
     await risk.getByText('ConfigMap/default/demo-settings').waitFor();
     await risk.getByText('The Pod of the check is not there any more').waitFor();
     await tab.assertAccessible('a report');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a report is compared with an earlier run and with another target, by an address', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open(`preflight/${reportName}?with=run:r1`);
+    const tab = await served.tab(`preflight/${reportName}?with=run:r1`);
     const { page } = tab;
     await page.getByText('2 of 4 differ').waitFor();
     await page.getByRole('combobox', { name: 'Compare with' }).selectOption('look');
@@ -141,23 +122,21 @@ describe('the preflights', needs('browser'), () => {
     assert.equal(new URL(page.url()).search, '?with=look');
     await page.getByText('3 of 4 differ').waitFor();
     await tab.assertAccessible('a comparison');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 
   test('a risk is accepted with a reason, an error is not; the acceptance can be taken back', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open(`preflight/${reportName}`);
+    const tab = await served.tab(`preflight/${reportName}`);
     const { page } = tab;
-    const { client } = cluster;
+    const { client } = served;
     const kind = client.kinds.UpdatePreflight;
     assert.equal(await page.locator('[data-check="EtcdBackup"]').locator('[data-action]').count(), 0);
     const risk = page.locator('[data-check="LegacyMode"]');
-    await risk.getByRole('button', { name: 'Accept this risk' }).click();
+    await risk.getByRole('button', { name: 'Accept', exact: true }).click();
     const dialog = page.getByRole('dialog');
     const accept = dialog.getByRole('button', { name: 'Accept' });
     assert.equal(await accept.getAttribute('aria-disabled'), 'true');
-    await dialog.getByRole('textbox', { name: 'Reason' }).fill('looked at by anna');
+    await dialog.getByRole('textbox', { name: 'Why it is taken' }).fill('looked at by anna');
     await accept.click();
     await dialog.waitFor({ state: 'detached' });
     const accepted = await client.get(kind, reportName, namespace);
@@ -169,21 +148,31 @@ describe('the preflights', needs('browser'), () => {
     await client.updateStatus(kind, { ...accepted, status: { ...status, checks } });
     await risk.getByText('Let through: looked at by anna').waitFor();
     await risk.getByRole('button', { name: 'Take the acceptance back' }).click();
-    for (let tries = 0; ; tries += 1) {
+    await page.getByRole('dialog').getByRole('button', { name: 'Take the acceptance back' }).click();
+    await tab.until(async () => {
       const { spec } = await client.get(kind, reportName, namespace);
-      if ((spec.acceptedRisks ?? []).length === 0) break;
-      assert.ok(tries < 50, 'the acceptance was not taken back');
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    tab.assertClean();
-    await tab.context.close();
+      return (spec.acceptedRisks ?? []).length === 0;
+    }, 'the acceptance was taken back');
+    await tab.close();
   });
 
-  test('checks are run again from the page', async () => {
-    const tab = await openTab(browser, await served.link());
-    await tab.open('preflight');
+  test('a report is run again by its own button', async () => {
+    const { client } = served;
+    const runs = async () =>
+      Object.values(
+        (await client.get(client.kinds.UpdatePreflight, reportName, namespace)).metadata.annotations ?? {},
+      );
+    const before = await runs();
+    const tab = await served.tab(`preflight/${reportName}`);
+    await tab.page.getByRole('button', { name: 'Run again' }).click();
+    await tab.until(async () => (await runs()).join() !== before.join(), 'a run was asked for');
+    await tab.close();
+  });
+
+  test('checks are run from the page', async () => {
+    const tab = await served.tab('preflight');
     const { page } = tab;
-    const { client } = cluster;
+    const { client } = served;
     await page.getByRole('button', { name: 'Run checks' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('combobox', { name: 'Release' }).selectOption('1.1.0');
@@ -192,8 +181,7 @@ describe('the preflights', needs('browser'), () => {
     const { annotations = {} } = (await client.get(client.kinds.UpdatePreflight, reportName, namespace))
       .metadata;
     assert.ok(Object.keys(annotations).length > 0, 'a run was asked for');
-    tab.assertClean();
-    await tab.context.close();
+    await tab.close();
   });
 });
 

@@ -69,7 +69,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     } finally {
       await client.close();
     }
-    tab.assertClean();
+    await tab.close();
     const log = await readFile(layout.logFile('console'), 'utf8');
     assert.doesNotMatch(log, /#code=/, 'no link lies in the log');
   });

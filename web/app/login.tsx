@@ -1,6 +1,6 @@
 import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
 import { Button } from '@patternfly/react-core/dist/dynamic/components/Button';
-import { Form, FormGroup } from '@patternfly/react-core/dist/dynamic/components/Form';
+import { Form, FormGroup, FormHelperText } from '@patternfly/react-core/dist/dynamic/components/Form';
 import { HelperText, HelperTextItem } from '@patternfly/react-core/dist/dynamic/components/HelperText';
 import { InputGroup, InputGroupItem } from '@patternfly/react-core/dist/dynamic/components/InputGroup';
 import { TextInput } from '@patternfly/react-core/dist/dynamic/components/TextInput';
@@ -43,9 +43,12 @@ export function Login({
   return (
     <main className="sluice-login">
       <div className="sluice-login-box">
-        <Title headingLevel="h1" size="2xl">
-          {words.login.title}
-        </Title>
+        <div className="sluice-login-title">
+          <img src="./icon.svg" alt="" width={40} height={40} />
+          <Title headingLevel="h1" size="2xl">
+            {words.login.title}
+          </Title>
+        </div>
         {failure === undefined ? null : (
           <Alert isInline variant="danger" title={words.login.failed} component="h2">
             {failure}
@@ -74,9 +77,13 @@ export function Login({
                 />
               </InputGroupItem>
             </InputGroup>
-            <HelperText>
-              <HelperTextItem>{words.login.tokenHelp}</HelperTextItem>
-            </HelperText>
+            <FormHelperText>
+              <HelperText>
+                <HelperTextItem>
+                  {words.login.tokenHelp} <code>{words.login.tokenCommand}</code>
+                </HelperTextItem>
+              </HelperText>
+            </FormHelperText>
           </FormGroup>
           <Button type="submit" variant="primary" isBlock isLoading={busy} isDisabled={busy || token === ''}>
             {words.login.submit}

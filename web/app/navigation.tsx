@@ -50,19 +50,38 @@ export function useAddress(base: string): Navigation {
   }, [address, base]);
 }
 
+/** What makes an anchor a link inside the console. */
+export function useLink(to: Route): {
+  readonly href: string;
+  readonly onClick: (event: MouseEvent<Element>) => void;
+} {
+  const { base, go } = useNavigation();
+  return {
+    href: new URL(hrefOf(to), base).href,
+    onClick(event) {
+      if (event.defaultPrevented || event.button !== 0) return;
+      if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      go(to);
+    },
+  };
+}
+
 /** A link inside the console: a real address, opened without loading the page again. */
 export function Link({
   to,
   onClick,
   ...rest
 }: { readonly to: Route } & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href'>) {
-  const { base, go } = useNavigation();
-  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
-    onClick?.(event);
-    if (event.defaultPrevented || event.button !== 0) return;
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    go(to);
-  };
-  return <a {...rest} href={new URL(hrefOf(to), base).href} onClick={follow} />;
+  const { href, onClick: follow } = useLink(to);
+  return (
+    <a
+      {...rest}
+      href={href}
+      onClick={(event) => {
+        onClick?.(event);
+        follow(event);
+      }}
+    />
+  );
 }

@@ -80,7 +80,7 @@ function Head({ isOpen, onToggle }: { readonly isOpen: boolean; readonly onToggl
   useEffect(() => applyTheme(theme), [theme]);
   const other = theme === 'dark' ? 'light' : 'dark';
   return (
-    <Masthead>
+    <Masthead display={{ default: 'inline' }}>
       <MastheadMain>
         <MastheadToggle>
           <PageToggleButton
@@ -114,7 +114,7 @@ function Head({ isOpen, onToggle }: { readonly isOpen: boolean; readonly onToggl
           <Button
             variant="plain"
             aria-label={words.shell.logout}
-            title={words.shell.logout}
+            title={`${words.shell.logout}: ${words.shell.user(session.user, session.by)}`}
             icon={<SignOutAltIcon />}
             onClick={() => leave('logout')}
           />

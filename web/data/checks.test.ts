@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpdatePreflightStatusCheck } from '../../src/api/resources.ts';
-import { checkStateOf, isAcceptable, isBlocking, sortChecks } from './checks.ts';
+import { checkStateOf, countStates, isAcceptable, isBlocking, sortChecks } from './checks.ts';
 
 const check = (more: Partial<UpdatePreflightStatusCheck>): UpdatePreflightStatusCheck => ({
   name: 'Some',
@@ -16,6 +16,23 @@ test('a risk without a severity blocks; an accepted one does not', () => {
   assert.equal(checkStateOf(check({ accepted: true })), 'accepted');
   assert.ok(!isBlocking(check({ accepted: true })));
   assert.ok(!isBlocking(check({ severity: 'warning' })));
+});
+
+test('a risk that only informs counts as such, worst states first', () => {
+  const checks = [
+    check({ name: 'Content', severity: 'info' }),
+    check({}),
+    check({ result: 'Error' }),
+    check({}),
+  ];
+  assert.deepEqual(
+    [...countStates(checks)],
+    [
+      ['error', 1],
+      ['risk', 2],
+      ['info', 1],
+    ],
+  );
 });
 
 test('what could not be found out, and what is not signed or whole, cannot be accepted', () => {

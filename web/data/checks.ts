@@ -42,6 +42,17 @@ export function checkStateOf(check: UpdatePreflightStatusCheck): CheckState {
   }
 }
 
+/** How many checks stand how, in the order of `checkStates`; states that none has are left out. */
+export function countStates(checks: readonly UpdatePreflightStatusCheck[]): ReadonlyMap<CheckState, number> {
+  const found = checks.map(checkStateOf);
+  return new Map(
+    checkStates.flatMap((state) => {
+      const count = found.filter((each) => each === state).length;
+      return count === 0 ? [] : [[state, count]];
+    }),
+  );
+}
+
 /** Whether it stands against an update now. */
 export function isBlocking(check: UpdatePreflightStatusCheck): boolean {
   const state = checkStateOf(check);

@@ -25,8 +25,10 @@ export interface Cluster {
   close(): void;
 }
 
-/** Objects that are asked for at once: a fleet of two thousand nodes takes two turns. */
-const pageSize = 1_000;
+/** Objects that are asked for at once: a fleet of two thousand nodes takes four turns. */
+const pageSize = 500;
+/** Kinds of which there are as many as nodes. The others are few, and say how the cluster stands: they come first. */
+const manyOf: readonly KindName[] = ['Node', 'NodeUpdate', 'MachineConfigNode'];
 
 export function createCluster(api: ConsoleApi, session: SessionAnswer): Cluster {
   const { platform, machineConfigOperatorServes } = session;
@@ -35,7 +37,21 @@ export function createCluster(api: ConsoleApi, session: SessionAnswer): Cluster 
   const stores = new Map<string, KindStore<KubeObject>>();
   const listeners = new Set<() => void>();
 
+  const manyPaths = new Set(manyOf.map((name) => collectionPath(kinds[name])));
+  const few = new Set<Promise<unknown>>();
+
   async function list(path: string, query: Readonly<Record<string, string>>) {
+    if (!manyPaths.has(path)) {
+      const listed = listPages(path, query);
+      few.add(listed);
+      return await listed.finally(() => few.delete(listed));
+    }
+    await turn(); // What is asked for in the same turn is known only after it.
+    await Promise.race([Promise.allSettled(few), pause(fewMs)]);
+    return await listPages(path, query);
+  }
+
+  async function listPages(path: string, query: Readonly<Record<string, string>>) {
     const items: KubeObject[] = [];
     let resourceVersion = '';
     let next: string | undefined;
@@ -81,6 +97,17 @@ export function createCluster(api: ConsoleApi, session: SessionAnswer): Cluster 
       stream.close();
     },
   };
+}
+
+/** Milliseconds that long lists wait for short ones at most. */
+const fewMs = 300;
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function turn(): Promise<void> {
+  return pause(0);
 }
 
 /** Path of a kind's collection in the cluster API. */

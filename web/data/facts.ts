@@ -3,6 +3,7 @@ import { labels } from '../../src/api/names.ts';
 import type {
   ClusterOperator,
   ClusterVersion,
+  ClusterVersionStatus,
   FleetLockGroup,
   InternalReleaseImage,
   NodeUpdate,
@@ -22,21 +23,28 @@ export interface Facts {
   readonly locks: readonly FleetLockGroup[];
 }
 
+/** A release that is asked for, and not let through (yet). */
+export interface Request {
+  readonly to: string;
+  readonly refused: boolean;
+  readonly message: string;
+  readonly since: string | undefined;
+}
+
 /** Where the cluster stands between two releases. */
 export type Situation =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'installing'; readonly to: string; readonly since: string | undefined }
   | { readonly kind: 'idle'; readonly version: string; readonly next: KnownBundle | undefined }
-  /** An update is asked for, and not let through (yet). */
+  | ({ readonly kind: 'asked'; readonly version: string } & Request)
   | {
-      readonly kind: 'asked';
-      readonly version: string;
+      readonly kind: 'updating';
+      readonly from: string;
       readonly to: string;
-      readonly refused: boolean;
-      readonly message: string;
-      readonly since: string | undefined;
-    }
-  | { readonly kind: 'updating'; readonly from: string; readonly to: string; readonly since: string };
+      readonly since: string;
+      /** Another release that is asked for meanwhile: the update goes on whatever becomes of it. */
+      readonly other: Request | undefined;
+    };
 
 export function situationOf({ version, updates }: Pick<Facts, 'version' | 'updates'>): Situation {
   const status = version?.status;
@@ -45,32 +53,36 @@ export function situationOf({ version, updates }: Pick<Facts, 'version' | 'updat
   const completed = status.history?.find(({ state }) => state === 'Completed')?.version;
   const to = latest.version ?? latest.image;
   if (completed === undefined) return { kind: 'installing', to, since: latest.startedTime };
-  const wish = version.spec.desiredUpdate;
-  const isWish =
-    wish !== undefined &&
-    wish.mode !== 'Preflight' &&
-    !sameRelease(wish, { image: status.desired.image, version: status.desired.version });
-  if (isWish) {
-    const accepted = conditionOf(version, 'ReleaseAccepted');
-    const invalid = conditionOf(version, 'Invalid');
-    const said = invalid?.status === 'True' ? invalid : accepted;
-    const seen = status.observedGeneration === version.metadata.generation;
-    return {
-      kind: 'asked',
-      version: status.desired.version,
-      to: wish.version ?? wish.image ?? '',
-      refused: seen && (said === invalid || said?.status === 'False'),
-      message: seen ? (said?.message ?? '') : '',
-      since: said?.lastTransitionTime,
-    };
-  }
+  const request = requestOf(version, status);
   if (latest.state !== 'Completed') {
-    return { kind: 'updating', from: completed, to, since: latest.startedTime };
+    return { kind: 'updating', from: completed, to, since: latest.startedTime, other: request };
   }
+  if (request !== undefined) return { kind: 'asked', version: status.desired.version, ...request };
   const next = bundlesOf(updates)
     .filter((each) => newestFirst(each.version, completed) < 0)
     .sort((a, b) => newestFirst(a.version, b.version))[0];
   return { kind: 'idle', version: completed, next };
+}
+
+/** The request that has not become the update (yet). */
+export function openRequest(situation: Situation): Request | undefined {
+  if (situation.kind === 'asked') return situation;
+  return situation.kind === 'updating' ? situation.other : undefined;
+}
+
+function requestOf(version: ClusterVersion, status: ClusterVersionStatus): Request | undefined {
+  const wish = version.spec.desiredUpdate;
+  if (wish === undefined || wish.mode === 'Preflight' || sameRelease(wish, status.desired)) return undefined;
+  const accepted = conditionOf(version, 'ReleaseAccepted');
+  const invalid = conditionOf(version, 'Invalid');
+  const said = invalid?.status === 'True' ? invalid : accepted;
+  const seen = status.observedGeneration === version.metadata.generation;
+  return {
+    to: wish.version ?? wish.image ?? '',
+    refused: seen && (said === invalid || said?.status === 'False'),
+    message: seen ? (said?.message ?? '') : '',
+    since: said?.lastTransitionTime,
+  };
 }
 
 /** Whether a request names the release that the cluster has or goes to: by digest where it has one. */
@@ -100,8 +112,9 @@ export function controlPlaneOf(nodes: readonly Node[]): string[] {
 /** A node that is not Ready, with the condition that says so. */
 export function notReady(
   node: Node,
-): { readonly message: string; readonly since: string | undefined } | undefined {
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+): { readonly message: string; readonly lastTransitionTime?: string } | undefined {
+  const ready = conditionOf(node, 'Ready');
   if (ready?.status === 'True') return undefined;
-  return { message: ready?.message ?? ready?.reason ?? '', since: ready?.lastTransitionTime };
+  const { message, reason = '', lastTransitionTime: since } = ready ?? {};
+  return { message: message ?? reason, ...(since === undefined ? {} : { lastTransitionTime: since }) };
 }

@@ -12,6 +12,6 @@ export interface Problem {
   readonly next:
     | { readonly text: string; readonly to: Route }
     | { readonly command: string }
-    /** A window for these nodes. */
-    | { readonly text: string; readonly window: readonly string[] };
+    /** A window for these nodes, which stand at a place in the console. */
+    | { readonly text: string; readonly window: readonly string[]; readonly to: Route };
 }

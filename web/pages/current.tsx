@@ -3,6 +3,7 @@ import MapSignsIcon from '@patternfly/react-icons/dist/esm/icons/map-signs-icon'
 import { lazy, Suspense } from 'react';
 import { Link, useNavigation } from '../app/navigation.tsx';
 import { Loading, Nothing } from '../parts/known.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 import { words } from '../words/english.ts';
 import { Overview } from './overview/overview.tsx';
 
@@ -43,11 +44,14 @@ export function Current() {
       );
     default:
       return (
-        <PageSection hasBodyWrapper={false}>
-          <Nothing title={words.state.nowhereTitle} icon={MapSignsIcon}>
-            {words.state.nowhereNext} <Link to={{ page: 'overview' }}>{words.state.nowhereLink}</Link>
-          </Nothing>
-        </PageSection>
+        <>
+          <PageHead title={words.state.nowhereTitle} />
+          <PageSection hasBodyWrapper={false}>
+            <Nothing title={route.path} icon={MapSignsIcon}>
+              {words.state.nowhereNext} <Link to={{ page: 'overview' }}>{words.state.nowhereLink}</Link>
+            </Nothing>
+          </PageSection>
+        </>
       );
   }
 }

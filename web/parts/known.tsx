@@ -29,14 +29,18 @@ export function Nothing({
  * Draws its children once all that they need is known; before, and where it cannot be had, says so.
  *
  * @param of snapshots by the name of their kind.
+ * @param quiet where it cannot be had another part of the page says so.
  */
 export function Known({
   of,
+  quiet = false,
   children,
 }: {
   readonly of: Readonly<Record<string, Snapshot<KubeObject>>>;
+  readonly quiet?: boolean;
   readonly children: () => ReactNode;
 }) {
+  if (quiet && Object.values(of).some(({ listed }) => !listed)) return null;
   for (const [kind, { listed, phase, failure }] of Object.entries(of)) {
     const what = words.kinds[kind] ?? kind;
     if (phase === 'refused') {

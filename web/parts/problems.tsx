@@ -1,6 +1,7 @@
 import { Alert, AlertActionLink } from '@patternfly/react-core/dist/dynamic/components/Alert';
 import { useState } from 'react';
-import { useNavigation } from '../app/navigation.tsx';
+import { useLink } from '../app/navigation.tsx';
+import type { Route } from '../app/route.ts';
 import { useRight } from '../data/hooks.ts';
 import type { Problem } from '../data/problem.ts';
 import { words } from '../words/english.ts';
@@ -10,8 +11,7 @@ import { OpenWindowDialog } from './window-dialog.tsx';
 
 /** Problems, worst first, each with its next step. */
 export function Problems({ problems }: { readonly problems: readonly Problem[] }) {
-  const { go } = useNavigation();
-  const [opening, setOpening] = useState<readonly string[]>();
+  const [opening, setOpening] = useState<Extract<Problem['next'], { window: unknown }>>();
   const why = whyNot(useRight('openWindow'));
   return (
     <>
@@ -28,28 +28,24 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
                 data-problem={id}
                 {...('to' in next
                   ? {
-                      actionLinks: <AlertActionLink onClick={() => go(next.to)}>{next.text}</AlertActionLink>,
-                    }
-                  : 'window' in next
-                    ? {
-                        actionLinks: (
-                          <>
+                      actionLinks: (
+                        <>
+                          {'window' in next ? (
                             <AlertActionLink
                               isAriaDisabled={why !== undefined}
                               title={why}
-                              onClick={() => setOpening(next.window)}
+                              onClick={() => setOpening(next)}
                             >
                               {next.text}
                             </AlertActionLink>
-                            <AlertActionLink
-                              onClick={() => go({ page: 'nodes', filter: id.slice('held-'.length) })}
-                            >
-                              {words.overview.problem.nextHeld}
-                            </AlertActionLink>
-                          </>
-                        ),
-                      }
-                    : {})}
+                          ) : null}
+                          <Way to={next.to}>
+                            {'window' in next ? words.overview.problem.nextHeld : next.text}
+                          </Way>
+                        </>
+                      ),
+                    }
+                  : {})}
               >
                 <p className="sluice-said">{detail}</p>
                 {since === undefined ? null : (
@@ -68,8 +64,16 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
         })}
       </ul>
       {opening === undefined ? null : (
-        <OpenWindowDialog nodes={opening} onClose={() => setOpening(undefined)} />
+        <OpenWindowDialog nodes={opening.window} onClose={() => setOpening(undefined)} />
       )}
     </>
+  );
+}
+
+function Way({ to, children }: { readonly to: Route; readonly children: string }) {
+  return (
+    <AlertActionLink component="a" {...useLink(to)}>
+      {children}
+    </AlertActionLink>
   );
 }

@@ -16,30 +16,46 @@ const choices: readonly number[] = [1, 2, 4, 8, 24];
 const custom = 'custom';
 const namesShown = 10;
 
-/** Lets nodes reboot until a time. Their users, programs and reboot slots still hold them. */
-export function OpenWindowDialog({
-  nodes,
-  onClose,
-}: {
+interface WindowDialogProps {
   readonly nodes: readonly string[];
   readonly onClose: () => void;
-}) {
+  readonly onDone?: () => void;
+}
+
+/**
+ * Lets nodes reboot until a time. Their users, programs and reboot slots still hold them.
+ *
+ * @param release the version that all of them have staged; undefined where they differ, or nothing is.
+ */
+export function OpenWindowDialog({
+  nodes,
+  release,
+  onClose,
+  onDone,
+}: WindowDialogProps & { readonly release?: string | undefined }) {
   const now = useNow(30_000);
   const [choice, setChoice] = useState(String(choices[1]));
   const [until, setUntil] = useState('');
   const [once, setOnce] = useState(true);
+  const [only, setOnly] = useState(false);
   const end = choice === custom ? Date.parse(until) : now + Number(choice) * hourMs;
   const isValid = !Number.isNaN(end) && end > now;
   return (
     <ActDialog
       action="openWindow"
-      title={said.openTitle(nodes.length)}
-      body={{ nodes, once, ...(isValid ? { notAfter: `${new Date(end).toISOString().slice(0, 19)}Z` } : {}) }}
+      title={said.openTitle(nodes)}
+      body={{
+        nodes,
+        once,
+        ...(isValid ? { notAfter: `${new Date(end).toISOString().slice(0, 19)}Z` } : {}),
+        ...(only && release !== undefined ? { release } : {}),
+      }}
       onClose={onClose}
+      onDone={() => onDone?.()}
       unless={isValid ? undefined : said.untilMissing}
     >
       <p>{said.openWhat}</p>
-      <p className="sluice-small">{namesOf(nodes)}</p>
+      <Names nodes={nodes} />
       <FormGroup label={said.howLong} fieldId="window-choice">
         <FormSelect id="window-choice" value={choice} onChange={(_, value) => setChoice(value)}>
           {choices.map((hours) => (
@@ -67,27 +83,37 @@ export function OpenWindowDialog({
         isChecked={once}
         onChange={(_, checked) => setOnce(checked)}
       />
+      {release === undefined ? null : (
+        <Checkbox
+          id="window-only"
+          label={said.only(release)}
+          description={said.onlyWhat}
+          isChecked={only}
+          onChange={(_, checked) => setOnly(checked)}
+        />
+      )}
     </ActDialog>
   );
 }
 
 /** Takes the permission back. */
-export function CloseWindowDialog({
-  nodes,
-  onClose,
-}: {
-  readonly nodes: readonly string[];
-  readonly onClose: () => void;
-}) {
+export function CloseWindowDialog({ nodes, onClose, onDone }: WindowDialogProps) {
   return (
-    <ActDialog action="closeWindow" title={said.closeTitle(nodes.length)} body={{ nodes }} onClose={onClose}>
+    <ActDialog
+      action="closeWindow"
+      title={said.closeTitle(nodes)}
+      body={{ nodes }}
+      onClose={onClose}
+      onDone={() => onDone?.()}
+    >
       <p>{said.closeWhat}</p>
-      <p className="sluice-small">{namesOf(nodes)}</p>
+      <Names nodes={nodes} />
     </ActDialog>
   );
 }
 
-function namesOf(nodes: readonly string[]): string {
-  const shown = nodes.slice(0, namesShown).join(', ');
-  return nodes.length <= namesShown ? shown : `${shown} ${words.count.more(nodes.length - namesShown)}`;
+/** Which nodes, where the title does not say so already. */
+function Names({ nodes }: { readonly nodes: readonly string[] }) {
+  if (nodes.length === 1) return null;
+  return <p className="sluice-small">{words.count.listed(nodes, namesShown)}</p>;
 }

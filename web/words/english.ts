@@ -28,7 +28,8 @@ export const words = {
   login: {
     title: 'Log in to Sluice',
     token: 'Bearer token',
-    tokenHelp: 'Of a user or a ServiceAccount of this cluster, such as: kubectl create token NAME',
+    tokenHelp: 'Of a user or a ServiceAccount of this cluster:',
+    tokenCommand: 'kubectl create token NAME',
     submit: 'Log in',
     show: 'Show the token',
     hide: 'Hide the token',
@@ -101,6 +102,10 @@ export const words = {
     nodes: (n: number) => (n === 1 ? '1 node' : `${n} nodes`),
     of: (part: number, whole: number, what: string) => `${part} of ${whole} ${what}`,
     more: (n: number) => `and ${n} more`,
+    listed: (names: readonly string[], shown: number) =>
+      names.length <= shown
+        ? names.join(', ')
+        : `${names.slice(0, shown).join(', ')} and ${names.length - shown} more`,
   },
   kinds: {
     ClusterVersion: 'the cluster version',
@@ -120,6 +125,8 @@ export const words = {
     updating: (from: string, to: string) => `The cluster is going from ${from} to ${to}`,
     refused: (from: string, to: string) => `The cluster runs ${from}; the update to ${to} is held up`,
     checking: (from: string, to: string) => `The cluster runs ${from}; the update to ${to} is being checked`,
+    otherAsked: (to: string, goingTo: string, refused: boolean) =>
+      `${to} is asked for and ${refused ? 'refused' : 'being checked'}; the update to ${goingTo} goes on`,
     installing: (to: string) => `${to} is being installed`,
     unknownVersion: 'The version of the cluster is not known yet',
     problems: 'What needs attention',
@@ -192,6 +199,8 @@ export const words = {
       failing: 'The update does not go on',
       slow: 'The update takes longer than expected',
       refused: (version: string) => `The update to ${version} is refused`,
+      otherRefused: (version: string, goingTo: string) =>
+        `${version}, which is asked for too, is refused; the update to ${goingTo} goes on`,
       invalid: 'What is asked for cannot be used',
       operatorDown: (name: string) => `Operator ${name} is not available`,
       operatorDegraded: (name: string) => `Operator ${name} is degraded`,
@@ -281,6 +290,7 @@ export const words = {
     },
     detail: {
       back: 'Releases',
+      statement: (here: number, all: number) => `It is whole on ${here} of ${all} control-plane nodes`,
       conditions: 'Conditions',
       conditionColumns: {
         type: 'Condition',
@@ -289,6 +299,7 @@ export const words = {
         since: 'Since',
         where: 'Where',
       },
+      conditionsNone: 'No node and no controller has said anything of it yet.',
       everywhere: 'All nodes together',
       contents: 'Contents',
       contentsReading: 'The contents are being read and verified',
@@ -341,16 +352,43 @@ export const words = {
       skipped: 'Skipped',
       running: 'Running',
     },
+    /** One state in a sentence that counts them. */
+    count: (n: number, state: string) => {
+      switch (state) {
+        case 'risk':
+        case 'error':
+        case 'warning':
+        case 'note':
+          return n === 1 ? `1 ${state}` : `${n} ${state}s`;
+        default:
+          return `${n} ${state}`;
+      }
+    },
+    none: 'no checks yet',
+    details: 'Details',
     builtIn: 'built in',
     from: (component: string) => `from ${component}`,
     next: 'Next:',
+    acceptedBecause: (reason: string) => `Let through: ${reason}`,
+    reasonUnknown: 'no reason was given',
     acceptTitle: (risk: string) => `Accept ${risk}?`,
     acceptWhat:
       'The risk lets an update to this release pass from now on. Your reason is written down, and the history tells what was accepted.',
     reason: 'Why it is taken',
+    reasonExample: 'Who looked at it, and why it does no harm here',
     reasonMissing: 'Write a reason first: somebody will read it later.',
     withdrawTitle: (risk: string) => `Take the acceptance of ${risk} back?`,
     withdrawWhat: 'The risk stands against an update to this release again.',
+    evidence: {
+      reason: 'Reason',
+      objects: 'Found on',
+      job: 'Job',
+      log: 'Log',
+      none: 'The check gave nothing more.',
+      logReading: 'The log is being read…',
+      logGone: 'The Pod of the check is not there any more, and its log went with it.',
+      logEmpty: 'The check wrote nothing.',
+    },
   },
   update: {
     title: 'Update',
@@ -439,9 +477,10 @@ export const words = {
     },
   },
   window: {
-    openTitle: (n: number) => (n === 1 ? 'Open a window for this node' : `Open a window for ${n} nodes`),
+    openTitle: (nodes: readonly string[]) =>
+      `Open a window for ${nodes.length === 1 ? nodes[0] : `${nodes.length} nodes`}?`,
     openWhat:
-      'Until it ends, they may reboot into what is staged. Programs that inhibit it, logged-in users and the reboot slots still hold them.',
+      'Until it ends, a node may reboot into what is staged. Programs that inhibit it, logged-in users and the reboot slots still hold it.',
     howLong: 'For how long',
     hours: (n: number) => (n === 1 ? '1 hour' : `${n} hours`),
     custom: 'Until a time of your own',
@@ -450,9 +489,11 @@ export const words = {
     ends: (at: string) => `It ends at ${at}.`,
     once: 'For one reboot',
     onceWhat: 'The first reboot of a node closes its window.',
-    closeTitle: (n: number) =>
-      n === 1 ? 'Close the window of this node?' : `Close the windows of ${n} nodes?`,
-    closeWhat: 'A node that has begun to reboot goes on; the others are held again.',
+    only: (release: string) => `Only for ${release}`,
+    onlyWhat: 'The window counts for nothing else that may be staged meanwhile.',
+    closeTitle: (nodes: readonly string[]) =>
+      nodes.length === 1 ? `Close the window of ${nodes[0]}?` : `Close the windows of ${nodes.length} nodes?`,
+    closeWhat: 'A node that has begun to reboot goes on; one that has not is held again.',
   },
   preflight: {
     title: 'Preflight',
@@ -479,70 +520,22 @@ export const words = {
       Superseded: 'Superseded',
       Waiting: 'Waiting',
     } as Readonly<Record<string, string>>,
-    results: {
-      Risk: 'Risk',
-      Error: 'Error',
-      Running: 'Running',
-      Info: 'Information',
-      Skipped: 'Skipped',
-      Passed: 'Passed',
-    } as Readonly<Record<string, string>>,
-    accepted: 'Accepted',
-    info: 'Information',
-    warning: 'Warning',
-    count: (n: number, result: string) => {
-      switch (result) {
-        case 'Risk':
-          return n === 1 ? '1 risk' : `${n} risks`;
-        case 'Error':
-          return n === 1 ? '1 error' : `${n} errors`;
-        case 'Info':
-          return `${n} information`;
-        default:
-          return `${n} ${result.toLowerCase()}`;
-      }
-    },
-    noChecks: 'no checks yet',
     detailTitle: (version: string) => `Preflight of ${version}`,
     waits: 'It waits for a controller.',
     ended: 'looked at',
     again: 'Run again',
     runs: 'It runs now.',
     checks: 'Checks',
-    details: 'Details',
-    builtIn: 'built in',
-    checkColumns: { name: 'Check', result: 'Result', summary: 'What was found', since: 'Since' },
     filterResults: 'Show only these results',
     filterCount: (word: string, n: number) => `${word} ${n}`,
     find: 'Find a check',
     shown: (n: number, all: number) => (n === all ? `${all} checks` : `${n} of ${all} checks`),
-    acceptedBecause: (reason: string) => `Let through: ${reason}`,
-    noReason: 'no reason was given',
-    accept: {
-      button: 'Accept this risk',
-      title: (risk: string) => `Accept ${risk}?`,
-      what: 'The update is let through although this was found. The name and the reason stand in the history of the update for good.',
-      reason: 'Reason',
-      reasonMissing: 'Write the reason first.',
-      example: 'Who looked at it, and why it does no harm here',
-    },
     run: {
       button: 'Run checks',
       title: 'Run the checks of a release',
       what: 'The checks that the release ships, and those that are built in, look at the cluster as it is. They change nothing.',
       release: 'Release',
       nothing: 'No other release is at hand: attach a disk that carries one.',
-    },
-    evidence: {
-      reason: 'Reason',
-      next: 'To do',
-      objects: 'Found on',
-      job: 'Job',
-      log: 'Log',
-      none: 'The check gave nothing more.',
-      logReading: 'The log is being read…',
-      logGone: 'The Pod of the check is not there any more, and its log went with it.',
-      logEmpty: 'The check wrote nothing.',
     },
     compare: {
       title: 'Compare',
@@ -600,6 +593,8 @@ export const words = {
     filter: 'Show only nodes that are',
     filterCount: (word: string, n: number) => `${word} ${n}`,
     find: 'Find a node',
+    heldBy: (gate: string) => `Held by ${gate}`,
+    showAll: 'Show all nodes',
     tableName: 'Nodes and what holds them',
     noMatch: 'No node is like that.',
     columns: {
@@ -649,18 +644,6 @@ export const words = {
       periodic:
         'It goes on by itself when its calendar allows; a window can be opened where its configuration lets it.',
     } as Readonly<Record<string, string>>,
-    open: {
-      title: (n: number, name: string) => `Open a window for ${n === 1 ? name : `${n} nodes`}?`,
-      what: 'While it is open they may reboot into what is staged. Users, inhibitors and slots hold them all the same.',
-      span: 'How long',
-      until: (time: string) => `Until ${time}`,
-      once: 'Close it after the first reboot',
-      only: (release: string) => `Only for ${release}`,
-    },
-    close: {
-      title: (n: number, name: string) => `Close the window of ${n === 1 ? name : `${n} nodes`}?`,
-      what: 'A node that reboots already goes on; the others stay held.',
-    },
     slots: {
       title: 'Reboot slots that are taken',
       columns: { node: 'Node', group: 'Group', state: 'State', since: 'Since', actions: 'Actions' },

@@ -28,14 +28,11 @@ export function formatExact(at: number): string {
   return `${local} (${date.toISOString().slice(0, 19)}Z)`;
 }
 
-/** A day of a week by a zone's clock: `Mon 30 Nov`. */
-export function formatDay(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-  }).format(at);
+/** A day of a week by a zone's clock: `Mon`, `30 Nov`. */
+export function formatDay(at: number, timeZone: string): { readonly weekday: string; readonly date: string } {
+  const format = (parts: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat('en-GB', { timeZone, ...parts }).format(at);
+  return { weekday: format({ weekday: 'short' }), date: format({ day: 'numeric', month: 'short' }) };
 }
 
 /** A moment of a week by a zone's clock: `Mon 22:30`. */

@@ -1,9 +1,8 @@
 import { useState } from 'react';
-import { ActDialog } from '../../parts/act-dialog.tsx';
 import { ActionButton } from '../../parts/action-button.tsx';
+import { CloseWindowDialog, OpenWindowDialog } from '../../parts/window-dialog.tsx';
 import { words } from '../../words/english.ts';
-import type { NodeRow } from './rows.ts';
-import { WindowDialog } from './window.tsx';
+import { type NodeRow, stagedByAll } from './rows.ts';
 
 const said = words.nodes;
 
@@ -29,34 +28,20 @@ export function Bulk({ rows, onDone }: { readonly rows: readonly NodeRow[]; read
         onClick={() => setAsking('close')}
       />
       {asking === 'open' ? (
-        <WindowDialog rows={rows} onClose={() => setAsking(undefined)} onDone={onDone} />
+        <OpenWindowDialog
+          nodes={rows.map(({ name }) => name)}
+          release={stagedByAll(rows)}
+          onClose={() => setAsking(undefined)}
+          onDone={onDone}
+        />
       ) : null}
       {asking === 'close' ? (
-        <CloseDialog rows={open} onClose={() => setAsking(undefined)} onDone={onDone} />
+        <CloseWindowDialog
+          nodes={open.map(({ name }) => name)}
+          onClose={() => setAsking(undefined)}
+          onDone={onDone}
+        />
       ) : null}
     </div>
-  );
-}
-
-/** Asks before windows are closed. */
-export function CloseDialog({
-  rows,
-  onClose,
-  onDone,
-}: {
-  readonly rows: readonly NodeRow[];
-  readonly onClose: () => void;
-  readonly onDone?: () => void;
-}) {
-  return (
-    <ActDialog
-      action="closeWindow"
-      title={said.close.title(rows.length, rows[0]?.name ?? '')}
-      body={{ nodes: rows.map(({ name }) => name) }}
-      onClose={onClose}
-      onDone={() => onDone?.()}
-    >
-      <p>{said.close.what}</p>
-    </ActDialog>
   );
 }

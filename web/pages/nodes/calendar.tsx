@@ -1,10 +1,10 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { FormSelect, FormSelectOption } from '@patternfly/react-core/dist/dynamic/components/FormSelect';
 import { useMemo, useState } from 'react';
 import type { NodeUpdate } from '../../../src/api/resources.ts';
 import { Link } from '../../app/navigation.tsx';
 import { useNow } from '../../data/hooks.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { Section } from '../../parts/section.tsx';
 import { words } from '../../words/english.ts';
 import { formatDay, formatMoment } from '../../words/format.ts';
 import { dayStarts, type Span, type WeekRow, weekRows } from './week.ts';
@@ -29,79 +29,78 @@ export function Calendar({ updates }: { readonly updates: readonly NodeUpdate[] 
   }, [updates, zone, minute]);
   const [start = minute] = days;
   return (
-    <Card component="section" aria-labelledby="node-week">
-      <CardTitle component="h2" id="node-week">
-        {said.title}
-      </CardTitle>
-      <CardBody className="sluice-stack-small">
-        <FormSelect
-          id="week-zone"
-          aria-label={said.zone}
-          value={zone}
-          onChange={(_, value) => setZone(value)}
-          className="sluice-narrow"
-        >
-          {zones.map((each) => (
-            <FormSelectOption key={each} value={each} label={each === mine ? said.mine(each) : each} />
-          ))}
-        </FormSelect>
-        {rows.length === 0 ? (
-          <p>{said.none}</p>
-        ) : (
-          <div className="sluice-wide">
-            <table className="sluice-week" aria-labelledby="node-week">
-              <thead>
-                <tr>
-                  <th scope="col">{said.nodes}</th>
-                  <th scope="col" className="sluice-week-days">
-                    {days.map((day) => (
-                      <span key={day} style={{ insetInlineStart: `${percent(day, start, end)}%` }}>
-                        {formatDay(day, zone)}
-                      </span>
-                    ))}
+    <Section id="node-week" title={said.title}>
+      <FormSelect
+        id="week-zone"
+        aria-label={said.zone}
+        value={zone}
+        onChange={(_, value) => setZone(value)}
+        className="sluice-narrow"
+      >
+        {zones.map((each) => (
+          <FormSelectOption key={each} value={each} label={each === mine ? said.mine(each) : each} />
+        ))}
+      </FormSelect>
+      {rows.length === 0 ? (
+        <p>{said.none}</p>
+      ) : (
+        <div className="sluice-week-frame">
+          <table className="sluice-week" aria-labelledby="node-week">
+            <thead>
+              <tr>
+                <th scope="col">{said.nodes}</th>
+                <th scope="col" className="sluice-week-days">
+                  {days.map((day) => (
+                    <span key={day} style={{ insetInlineStart: `${percent(day, start, end)}%` }}>
+                      <Day at={day} zone={zone} />
+                    </span>
+                  ))}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={`${row.kind} ${row.nodes[0]}`} data-week={row.kind}>
+                  <th scope="row">
+                    <Names nodes={row.nodes} />
+                    <div className="sluice-small">{ruleOf(row)}</div>
+                    <Next row={row} now={now} zone={zone} />
                   </th>
-                </tr>
-              </thead>
-              <tbody>
-                {rows.map((row) => (
-                  <tr key={`${row.kind} ${row.nodes[0]}`} data-week={row.kind}>
-                    <th scope="row">
-                      <Names nodes={row.nodes} />
-                      <div className="sluice-small">{ruleOf(row)}</div>
-                      <Next row={row} now={now} zone={zone} />
-                    </th>
-                    <td className="sluice-week-line">
-                      {days.map((day) => (
-                        <i
-                          key={day}
-                          className="sluice-week-day"
-                          style={{ insetInlineStart: `${percent(day, start, end)}%` }}
-                        />
-                      ))}
-                      {row.spans.map((span) => (
-                        <Bar
-                          key={span.from}
-                          span={span}
-                          start={start}
-                          end={end}
-                          zone={zone}
-                          kind={row.kind}
-                        />
-                      ))}
+                  <td className="sluice-week-line">
+                    {days.map((day) => (
                       <i
-                        className="sluice-week-now"
-                        style={{ insetInlineStart: `${percent(now, start, end)}%` }}
-                        title={said.now}
+                        key={day}
+                        className="sluice-week-day"
+                        style={{ insetInlineStart: `${percent(day, start, end)}%` }}
                       />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-      </CardBody>
-    </Card>
+                    ))}
+                    {row.spans.map((span) => (
+                      <Bar key={span.from} span={span} start={start} end={end} zone={zone} kind={row.kind} />
+                    ))}
+                    <i
+                      className="sluice-week-now"
+                      style={{ insetInlineStart: `${percent(now, start, end)}%` }}
+                      title={said.now}
+                    />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Section>
+  );
+}
+
+/** One under the other, so that seven fit a narrow screen. */
+function Day({ at, zone }: { readonly at: number; readonly zone: string }) {
+  const { weekday, date } = formatDay(at, zone);
+  return (
+    <>
+      <b>{weekday}</b>
+      <small>{date}</small>
+    </>
   );
 }
 
@@ -168,7 +167,8 @@ function ruleOf({ kind, timeZone = '' }: WeekRow): string {
 
 function Next({ row, now, zone }: { readonly row: WeekRow; readonly now: number; readonly zone: string }) {
   const next = row.spans.find(({ to }) => to > now);
-  if (next === undefined) return null;
+  // What is open at any time neither opens nor closes.
+  if (next === undefined || row.kind === 'anytime') return null;
   return (
     <div className="sluice-small">
       {next.from <= now ? (

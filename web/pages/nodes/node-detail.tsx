@@ -1,30 +1,22 @@
-import { Breadcrumb, BreadcrumbItem } from '@patternfly/react-core/dist/dynamic/components/Breadcrumb';
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
-import {
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-} from '@patternfly/react-core/dist/dynamic/components/DescriptionList';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import ServerIcon from '@patternfly/react-icons/dist/esm/icons/server-icon';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { NodeUpdate } from '../../../src/api/resources.ts';
-import { Link } from '../../app/navigation.tsx';
 import { useNow } from '../../data/hooks.ts';
 import { useFacts } from '../../data/use-facts.ts';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
+import { FactList, type FactRows } from '../../parts/fact-list.tsx';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
+import { Section } from '../../parts/section.tsx';
+import { CloseWindowDialog, OpenWindowDialog } from '../../parts/window-dialog.tsx';
 import { words } from '../../words/english.ts';
-import { CloseDialog } from './bulk.tsx';
 import { Calendar } from './calendar.tsx';
 import { Holds } from './holds.tsx';
 import { NodeStateLabel } from './labels.tsx';
-import { type NodeRow, nodeRows } from './rows.ts';
+import { type NodeRow, nodeRows, stagedByAll } from './rows.ts';
 import { Slots } from './slots.tsx';
-import { WindowDialog } from './window.tsx';
 
 const said = words.nodes.detail;
 
@@ -39,17 +31,10 @@ export function NodeDetail({ name }: { readonly name: string }) {
   >;
   return (
     <>
-      <PageSection hasBodyWrapper={false} className="sluice-head">
-        <Breadcrumb>
-          <BreadcrumbItem>
-            <Link to={{ page: 'nodes' }}>{words.nodes.title}</Link>
-          </BreadcrumbItem>
-          <BreadcrumbItem isActive>{name}</BreadcrumbItem>
-        </Breadcrumb>
-      </PageSection>
       <PageHead
         title={name}
-        subtitle={row === undefined ? undefined : <Statement row={row} />}
+        within={{ to: { page: 'nodes' }, text: words.nodes.title, name }}
+        subtitle={row === undefined ? undefined : <Summary row={row} />}
         actions={row === undefined ? undefined : <Buttons row={row} />}
       />
       <Known of={known}>
@@ -60,14 +45,9 @@ export function NodeDetail({ name }: { readonly name: string }) {
             </Nothing>
           ) : (
             <PageSection hasBodyWrapper={false} className="sluice-stack">
-              <Card component="section" aria-labelledby="node-holds">
-                <CardTitle component="h2" id="node-holds">
-                  {said.holds}
-                </CardTitle>
-                <CardBody>
-                  <Holds row={row} />
-                </CardBody>
-              </Card>
+              <Section id="node-holds" title={said.holds}>
+                <Holds row={row} />
+              </Section>
               {row.slot === undefined ? null : <Slots slots={[row.slot]} />}
               {update === undefined ? null : <Calendar updates={[update]} />}
               {update === undefined ? null : <About update={update} row={row} />}
@@ -79,17 +59,17 @@ export function NodeDetail({ name }: { readonly name: string }) {
   );
 }
 
-function Statement({ row }: { readonly row: NodeRow }) {
+function Summary({ row }: { readonly row: NodeRow }) {
   const { booted, staged, state } = row;
   return (
-    <p className="sluice-statement" data-statement>
+    <Statement>
       <NodeStateLabel state={state} />{' '}
       {state === 'absent'
         ? said.noAgent
         : staged === ''
           ? said.runs(booted || words.nodes.unknown)
           : said.runsAndStaged(booted || words.nodes.unknown, staged)}
-    </p>
+    </Statement>
   );
 }
 
@@ -104,15 +84,23 @@ function Buttons({ row }: { readonly row: NodeRow }) {
         unless={row.window === undefined ? words.nodes.noWindow : undefined}
         onClick={() => setAsking('close')}
       />
-      {asking === 'open' ? <WindowDialog rows={[row]} onClose={() => setAsking(undefined)} /> : null}
-      {asking === 'close' ? <CloseDialog rows={[row]} onClose={() => setAsking(undefined)} /> : null}
+      {asking === 'open' ? (
+        <OpenWindowDialog
+          nodes={[row.name]}
+          release={stagedByAll([row])}
+          onClose={() => setAsking(undefined)}
+        />
+      ) : null}
+      {asking === 'close' ? (
+        <CloseWindowDialog nodes={[row.name]} onClose={() => setAsking(undefined)} />
+      ) : null}
     </>
   );
 }
 
 function About({ update, row }: { readonly update: NodeUpdate; readonly row: NodeRow }) {
   const { status } = update;
-  const rows: readonly (readonly [string, ReactNode])[] = [
+  const rows: FactRows = [
     [said.booted, <Image key="booted" {...status?.booted} />],
     [
       said.staged,
@@ -137,21 +125,9 @@ function About({ update, row }: { readonly update: NodeUpdate; readonly row: Nod
     [said.ready, row.notReady ?? said.isReady],
   ];
   return (
-    <Card component="section" aria-labelledby="node-about">
-      <CardTitle component="h2" id="node-about">
-        {said.about}
-      </CardTitle>
-      <CardBody>
-        <DescriptionList isCompact columnModifier={{ default: '1Col', lg: '2Col' }}>
-          {rows.map(([term, value]) => (
-            <DescriptionListGroup key={term}>
-              <DescriptionListTerm>{term}</DescriptionListTerm>
-              <DescriptionListDescription>{value}</DescriptionListDescription>
-            </DescriptionListGroup>
-          ))}
-        </DescriptionList>
-      </CardBody>
-    </Card>
+    <Section id="node-about" title={said.about}>
+      <FactList rows={rows} />
+    </Section>
   );
 }
 

@@ -1,14 +1,17 @@
 import { Checkbox } from '@patternfly/react-core/dist/dynamic/components/Checkbox';
 import { Link } from '../../app/navigation.tsx';
 import { Ago } from '../../parts/ago.tsx';
+import { useMedia } from '../../parts/use-media.ts';
 import { useVirtualRows } from '../../parts/virtual-rows.tsx';
 import { words } from '../../words/english.ts';
 import { NodeStateLabel } from './labels.tsx';
 import type { NodeRow } from './rows.ts';
 
 const said = words.nodes;
-/** Pixels; `.sluice-node-row` has the same height. */
-const rowHeight = 76;
+/** Pixels; `.sluice-node-row` has the same heights. */
+const rowHeights = { wide: 76, narrow: 152 } as const;
+/** Where a row stands as a block of lines; the style sheet has the same limit. */
+const narrow = '(max-width: 768px)';
 
 /** Any number of nodes: only those that can be seen are drawn. */
 export function NodeTable({
@@ -20,7 +23,10 @@ export function NodeTable({
   readonly chosen: ReadonlySet<string>;
   readonly onChoose: (chosen: ReadonlySet<string>) => void;
 }) {
-  const { frame, first, end, before, after } = useVirtualRows(rows.length, rowHeight);
+  const { frame, first, end, before, after } = useVirtualRows(
+    rows.length,
+    useMedia(narrow) ? rowHeights.narrow : rowHeights.wide,
+  );
   const all = rows.length > 0 && rows.every(({ name }) => chosen.has(name));
   const some = rows.some(({ name }) => chosen.has(name));
   const chooseAll = () => {
@@ -40,7 +46,7 @@ export function NodeTable({
       <table className="sluice-node-table" aria-rowcount={rows.length + 1} aria-label={said.tableName}>
         <thead>
           <tr className="sluice-node-row" aria-rowindex={1}>
-            <th scope="col">
+            <th scope="col" className="sluice-node-check">
               <Checkbox
                 id="choose-all"
                 aria-label={said.chooseAll}
@@ -99,7 +105,7 @@ function Row({
   const [hold, ...more] = holds;
   return (
     <tr className="sluice-node-row" aria-rowindex={index} data-node={name}>
-      <td>
+      <td className="sluice-node-check">
         <Checkbox
           id={`choose-${name}`}
           aria-label={said.choose(name)}
@@ -107,21 +113,21 @@ function Row({
           onChange={onChoose}
         />
       </td>
-      <th scope="row">
+      <th scope="row" className="sluice-node-name">
         <Link to={{ page: 'nodes', name }} className="sluice-cut">
           {name}
         </Link>
         <div className="sluice-small">{controlPlane ? said.controlPlane : said.worker}</div>
       </th>
-      <td>
+      <td className="sluice-node-state">
         <NodeStateLabel state={row.state} />
         {notReady === undefined ? null : <div className="sluice-small">{said.notReady}</div>}
       </td>
-      <td>
+      <td className="sluice-node-system">
         <div className="sluice-cut">{booted || said.unknown}</div>
         {staged === '' ? null : <div className="sluice-small sluice-cut">{said.stagedIs(staged)}</div>}
       </td>
-      <td>
+      <td className="sluice-node-holds">
         {hold === undefined ? (
           <span className="sluice-small sluice-cut-two">
             {row.state === 'trouble' ? message : said.nothingHolds}
@@ -138,11 +144,12 @@ function Row({
           </>
         )}
       </td>
-      <td>
-        {hold === undefined ? null : nextPossible === undefined ? (
-          <span className="sluice-small">{said.nobodyKnows}</span>
-        ) : (
-          <Ago at={nextPossible} />
+      <td className="sluice-node-next">
+        {hold === undefined ? null : (
+          <div className={nextPossible === undefined ? 'sluice-small' : ''}>
+            <span className="sluice-narrow-only">{said.columns.next}: </span>
+            {nextPossible === undefined ? said.nobodyKnows : <Ago at={nextPossible} />}
+          </div>
         )}
         {window === undefined ? null : (
           <div className="sluice-small">

@@ -1,3 +1,4 @@
+import { Label } from '@patternfly/react-core/dist/dynamic/components/Label';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import { SearchInput } from '@patternfly/react-core/dist/dynamic/components/SearchInput';
 import { ToggleGroup, ToggleGroupItem } from '@patternfly/react-core/dist/dynamic/components/ToggleGroup';
@@ -8,7 +9,7 @@ import type { Facts } from '../../data/facts.ts';
 import { useNow } from '../../data/hooks.ts';
 import { useFacts } from '../../data/use-facts.ts';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
 import { words } from '../../words/english.ts';
 import { Bulk } from './bulk.tsx';
 import { Calendar } from './calendar.tsx';
@@ -21,6 +22,7 @@ import {
   type NodeState,
   nodeRows,
   nodeStates,
+  readFilter,
   slotsOf,
 } from './rows.ts';
 import { Slots } from './slots.tsx';
@@ -68,12 +70,8 @@ function NodeList({
       <PageHead
         title={said.title}
         subtitle={
-          <Known of={known}>
-            {() => (
-              <p className="sluice-statement" data-statement>
-                {statementOf(rows)}
-              </p>
-            )}
+          <Known quiet of={known}>
+            {() => <Statement>{statementOf(rows)}</Statement>}
           </Known>
         }
         actions={
@@ -134,8 +132,9 @@ function List({
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const counts = countStates(rows);
-  const state = nodeStates.find((each) => each === filter);
-  const shown = filterNodes(rows, { state, text });
+  const narrowed = readFilter(filter);
+  const state = narrowed.kind === 'state' ? narrowed.state : undefined;
+  const shown = filterNodes(rows, narrowed, text);
   const slots = slotsOf(facts.locks);
   const filterBy = (next: NodeState | undefined) =>
     go({ page: 'nodes', ...(next === undefined ? {} : { filter: next }) }, { replace: true });
@@ -144,7 +143,7 @@ function List({
       {slots.length === 0 ? null : <Slots slots={slots} />}
       <section className="sluice-stack-small" aria-label={said.title}>
         <div className="sluice-filter">
-          <ToggleGroup aria-label={said.filter} isCompact>
+          <ToggleGroup aria-label={said.filter}>
             {nodeStates
               .filter((each) => (counts.get(each) ?? 0) > 0)
               .map((each) => (
@@ -157,6 +156,15 @@ function List({
                 />
               ))}
           </ToggleGroup>
+          {narrowed.kind === 'gate' ? (
+            <Label
+              onClose={() => filterBy(undefined)}
+              closeBtnAriaLabel={said.showAll}
+              data-gate={narrowed.gate}
+            >
+              {said.heldBy(words.gates[narrowed.gate] ?? narrowed.gate)}
+            </Label>
+          ) : null}
           <SearchInput
             aria-label={said.find}
             placeholder={said.find}

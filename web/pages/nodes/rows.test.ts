@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Node } from '../../../src/api/core.ts';
 import type { FleetLockGroup, NodeUpdate } from '../../../src/api/resources.ts';
-import { countStates, filterNodes, nodeRows } from './rows.ts';
+import { countStates, filterNodes, nodeRows, readFilter, stagedByAll } from './rows.ts';
 
 const now = Date.parse('2026-11-30T00:00:00Z');
 const update = (name: string, status: NodeUpdate['status'], spec: NodeUpdate['spec'] = {}): NodeUpdate => ({
@@ -68,27 +68,33 @@ test('a node is its Node, the report of its agent and its slot; who needs somebo
   assert.equal(countStates(rows).get('Idle'), 1);
 });
 
-test('nodes are found by state and by any word that is shown', () => {
-  const hold = {
-    gate: 'users',
-    reason: 'LoggedIn',
-    message: 'anna is logged in',
+test('nodes are found by state, by the gate that holds them, and by any word that is shown', () => {
+  const hold = (gate: string, message: string) => ({
+    gate,
+    reason: 'X',
+    message,
     since: '2026-11-29T00:00:00Z',
-  };
+  });
+  const staged = { version: '1.1.0' };
   const rows = nodeRows(
     {
       nodes: [],
-      updates: [update('a', { state: 'Held', holds: [hold] }), update('b', { state: 'Idle' })],
+      updates: [
+        update('a', { state: 'Held', staged, holds: [hold('users', 'anna is logged in')] }),
+        update('b', { state: 'Idle' }),
+        // Closed, but with nothing to boot.
+        update('c', { state: 'Idle', holds: [hold('users', 'otto is logged in')] }),
+      ],
       locks: [],
     },
     now,
   );
-  assert.deepEqual(
-    filterNodes(rows, { text: 'ANNA' }).map(({ name }) => name),
-    ['a'],
-  );
-  assert.deepEqual(
-    filterNodes(rows, { text: '', state: 'Idle' }).map(({ name }) => name),
-    ['b'],
-  );
+  const found = (word: string | undefined, text: string) =>
+    filterNodes(rows, readFilter(word), text).map(({ name }) => name);
+  assert.deepEqual(found(undefined, 'ANNA'), ['a']);
+  assert.deepEqual(found('Idle', ''), ['b', 'c']);
+  assert.deepEqual(found('users', ''), ['a']);
+  assert.deepEqual(found('periodic', ''), []);
+  assert.equal(stagedByAll(rows), undefined);
+  assert.equal(stagedByAll(rows.slice(0, 1)), '1.1.0');
 });

@@ -112,14 +112,34 @@ function stateOf(word: string | undefined): NodeState {
   return known ?? 'absent';
 }
 
-/** @param state only nodes in it. `text` is looked for in every word that is shown, whatever its case. */
-export function filterNodes(
-  rows: readonly NodeRow[],
-  wanted: { readonly state?: NodeState | undefined; readonly text: string },
-): NodeRow[] {
-  const sought = wanted.text.trim().toLowerCase();
+/** What an address may narrow the nodes to: a state, or a gate that holds them first. */
+export type NodeFilter =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'state'; readonly state: NodeState }
+  | { readonly kind: 'gate'; readonly gate: string };
+
+export function readFilter(word: string | undefined): NodeFilter {
+  if (word === undefined) return { kind: 'all' };
+  const state = nodeStates.find((each) => each === word);
+  return state === undefined ? { kind: 'gate', gate: word } : { kind: 'state', state };
+}
+
+function passes(row: NodeRow, filter: NodeFilter): boolean {
+  switch (filter.kind) {
+    case 'all':
+      return true;
+    case 'state':
+      return row.state === filter.state;
+    case 'gate':
+      return row.staged !== '' && row.holds[0]?.gate === filter.gate;
+  }
+}
+
+/** @param text is looked for in every word that is shown, whatever its case. */
+export function filterNodes(rows: readonly NodeRow[], filter: NodeFilter, text: string): NodeRow[] {
+  const sought = text.trim().toLowerCase();
   return rows.filter((row) => {
-    if (wanted.state !== undefined && row.state !== wanted.state) return false;
+    if (!passes(row, filter)) return false;
     if (sought === '') return true;
     const { name, message, booted, staged, holds } = row;
     const words = [
@@ -131,6 +151,12 @@ export function filterNodes(
     ];
     return words.some((word) => word.toLowerCase().includes(sought));
   });
+}
+
+/** The version that all of them have staged; undefined where they differ, or nothing is staged. */
+export function stagedByAll(rows: readonly NodeRow[]): string | undefined {
+  const [first = '', ...others] = new Set(rows.map(({ staged }) => staged));
+  return first === '' || others.length > 0 ? undefined : first;
 }
 
 /** How many nodes stand how. */

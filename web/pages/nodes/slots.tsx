@@ -1,10 +1,10 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import { useState } from 'react';
 import { Link } from '../../app/navigation.tsx';
 import { ActDialog } from '../../parts/act-dialog.tsx';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 import type { Slot } from './rows.ts';
@@ -16,53 +16,38 @@ export function Slots({ slots }: { readonly slots: readonly Slot[] }) {
   const [leaving, setLeaving] = useState<Slot>();
   const { group, node, state, since, actions } = said.columns;
   return (
-    <Card component="section" aria-labelledby="node-slots">
-      <CardTitle component="h2" id="node-slots">
-        {said.title}
-      </CardTitle>
-      <CardBody>
-        <Table aria-labelledby="node-slots" variant="compact">
-          <Thead>
-            <Tr>
-              <Th>{node}</Th>
-              <Th>{group}</Th>
-              <Th>{state}</Th>
-              <Th>{since}</Th>
-              <Th screenReaderText={actions} />
-            </Tr>
-          </Thead>
-          <Tbody>
-            {slots.map((slot) => (
-              <Tr key={`${slot.group} ${slot.id}`} data-slot={slot.node}>
-                <Td dataLabel={node} modifier="breakWord">
-                  {slot.node === '' ? (
-                    <code>{slot.id}</code>
-                  ) : (
-                    <Link to={{ page: 'nodes', name: slot.node }}>{slot.node}</Link>
-                  )}
-                </Td>
-                <Td dataLabel={group}>{slot.group}</Td>
-                <Td dataLabel={state}>
-                  <StatusLabel tone="working">{said.states[slot.state] ?? slot.state}</StatusLabel>
-                  <div className="sluice-small sluice-said">{slot.message}</div>
-                </Td>
-                <Td dataLabel={since}>
-                  <Ago at={slot.since} />
-                </Td>
-                <Td dataLabel={actions} isActionCell>
-                  <ActionButton
-                    action="releaseLock"
-                    variant="secondary"
-                    isDanger
-                    size="sm"
-                    onClick={() => setLeaving(slot)}
-                  />
-                </Td>
-              </Tr>
-            ))}
-          </Tbody>
-        </Table>
-      </CardBody>
+    <Section id="node-slots" title={said.title}>
+      <Listing
+        name={{ id: 'node-slots' }}
+        columns={[{ text: node, holds: 'words' }, group, state, since, { text: actions, holds: 'actions' }]}
+        rows={slots.map((slot) => ({
+          key: `${slot.group} ${slot.id}`,
+          data: { 'data-slot': slot.node },
+          cells: [
+            slot.node === '' ? (
+              <code key={node}>{slot.id}</code>
+            ) : (
+              <Link key={node} to={{ page: 'nodes', name: slot.node }}>
+                {slot.node}
+              </Link>
+            ),
+            slot.group,
+            <div key={state}>
+              <StatusLabel tone="working">{said.states[slot.state] ?? slot.state}</StatusLabel>
+              <div className="sluice-small sluice-said">{slot.message}</div>
+            </div>,
+            <Ago key={since} at={slot.since} />,
+            <ActionButton
+              key={actions}
+              action="releaseLock"
+              variant="secondary"
+              isDanger
+              size="sm"
+              onClick={() => setLeaving(slot)}
+            />,
+          ],
+        }))}
+      />
       {leaving === undefined ? null : (
         <ActDialog
           action="releaseLock"
@@ -74,6 +59,6 @@ export function Slots({ slots }: { readonly slots: readonly Slot[] }) {
           <p>{said.releaseWhat}</p>
         </ActDialog>
       )}
-    </Card>
+    </Section>
   );
 }

@@ -1,7 +1,7 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import type { ClusterVersionStatusHistory } from '../../../src/api/resources.ts';
 import { useNow } from '../../data/hooks.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { Listing } from '../../parts/listing.tsx';
 import { StatusLabel } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 import { formatSpan } from '../../words/format.ts';
@@ -14,34 +14,29 @@ export function History({ entries }: { readonly entries: readonly ClusterVersion
   const { version, state, started, took, risks } = said.historyColumns;
   const withRisks = entries.some(({ acceptedRisks }) => acceptedRisks !== undefined);
   return (
-    <Table variant="compact" aria-label={said.history}>
-      <Thead>
-        <Tr>
-          <Th>{version}</Th>
-          <Th>{state}</Th>
-          <Th>{started}</Th>
-          <Th>{took}</Th>
-          {withRisks ? <Th>{risks}</Th> : null}
-        </Tr>
-      </Thead>
-      <Tbody>
-        {entries.map((entry) => (
-          <Tr key={`${entry.image} ${entry.startedTime}`}>
-            <Td dataLabel={version}>{entry.version ?? entry.image}</Td>
-            <Td dataLabel={state}>
-              <StatusLabel tone={entry.state === 'Completed' ? 'good' : 'working'}>{entry.state}</StatusLabel>
-            </Td>
-            <Td dataLabel={started}>
-              <Ago at={entry.startedTime} />
-            </Td>
-            <Td dataLabel={took}>
-              <Took entry={entry} />
-            </Td>
-            {withRisks ? <Td dataLabel={risks}>{entry.acceptedRisks ?? ''}</Td> : null}
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
+    <Listing
+      name={said.history}
+      columns={[
+        version,
+        state,
+        started,
+        took,
+        ...(withRisks ? [{ text: risks, holds: 'words' as const }] : []),
+      ]}
+      rows={entries.map((entry) => ({
+        key: `${entry.image} ${entry.startedTime}`,
+        data: { 'data-history': entry.version ?? entry.image },
+        cells: [
+          entry.version ?? entry.image,
+          <StatusLabel key={state} tone={entry.state === 'Completed' ? 'good' : 'working'}>
+            {entry.state}
+          </StatusLabel>,
+          <Ago key={started} at={entry.startedTime} />,
+          <Took key={took} entry={entry} />,
+          entry.acceptedRisks,
+        ],
+      }))}
+    />
   );
 }
 

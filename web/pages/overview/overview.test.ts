@@ -9,7 +9,8 @@ import type {
   NodeUpdate,
   NodeUpdateStatus,
 } from '../../../src/api/resources.ts';
-import { type Facts, situationOf } from '../../data/facts.ts';
+import { type Facts, openRequest, situationOf } from '../../data/facts.ts';
+import { statementOf } from '../../words/statement.ts';
 import { problemsOf } from './problems.ts';
 import { stepsOf } from './steps.ts';
 
@@ -115,7 +116,25 @@ describe('where the cluster stands', () => {
       from: '1.0.0',
       to: '1.1.0',
       since: time,
+      other: undefined,
     });
+  });
+
+  test('a request that is refused while an update runs stands beside it, and does not stop it', () => {
+    const both = version(
+      {
+        desired: { version: '1.1.0', image: image('b') },
+        history: [entry('Partial', '1.1.0', 'b'), entry('Completed', '1.0.0', 'a')],
+        conditions: [accepted('False', refusal)],
+      },
+      { desiredUpdate: { version: '1.2.0', image: image('c') } },
+    );
+    const found = situationOf({ version: both, updates: [] });
+    assert.equal(statementOf(found), 'The cluster is going from 1.0.0 to 1.1.0');
+    assert.equal(openRequest(found)?.to, '1.2.0');
+    const [problem] = problemsOf(facts({ version: both }), now);
+    assert.equal(problem?.level, 'warning');
+    assert.equal(problem?.title, '1.2.0, which is asked for too, is refused; the update to 1.1.0 goes on');
   });
 
   test('what was said of an earlier request is no refusal of this one; a dry run is no request', () => {
@@ -168,7 +187,11 @@ describe('what needs attention', () => {
         ['info', '1 node is staged and held by the reboot slot', time],
       ],
     );
-    assert.deepEqual(found[0]?.next, { text: 'Open a window', window: ['a', 'b'] });
+    assert.deepEqual(found[0]?.next, {
+      text: 'Open a window',
+      window: ['a', 'b'],
+      to: { page: 'nodes', filter: 'marker_file' },
+    });
   });
 
   test('a node that reboots is not ready, and that is no problem', () => {

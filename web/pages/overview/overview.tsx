@@ -1,5 +1,4 @@
 import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import { useMemo } from 'react';
 import { Link, useNavigation } from '../../app/navigation.tsx';
@@ -10,8 +9,9 @@ import { useFacts } from '../../data/use-facts.ts';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Failed } from '../../parts/failed.tsx';
 import { Known } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
 import { Problems } from '../../parts/problems.tsx';
+import { Section } from '../../parts/section.tsx';
 import { words } from '../../words/english.ts';
 import { statementOf } from '../../words/statement.ts';
 import { History } from './history.tsx';
@@ -33,7 +33,9 @@ export function Overview() {
         title={said.title}
         // It needs the version alone, and does not wait for the nodes of a whole fleet.
         subtitle={
-          <Known of={{ ClusterVersion: of.ClusterVersion }}>{() => <Statement facts={facts} />}</Known>
+          <Known quiet of={{ ClusterVersion: of.ClusterVersion }}>
+            {() => <Statement>{statementOf(situationOf(facts))}</Statement>}
+          </Known>
         }
       />
       <Known of={of}>{() => <Content facts={facts} />}</Known>
@@ -54,33 +56,14 @@ function Content({ facts }: { readonly facts: Facts }) {
         </h2>
         {problems.length === 0 ? <Fine situation={situation} /> : <Problems problems={problems} />}
       </section>
-      <Card component="section" aria-labelledby="way">
-        <CardTitle component="h2" id="way">
-          {situation.kind === 'idle' ? said.pathIdle : said.path}
-        </CardTitle>
-        <CardBody>
-          <Way steps={steps} />
-        </CardBody>
-      </Card>
+      <Section id="way" title={situation.kind === 'idle' ? said.pathIdle : said.path}>
+        <Way steps={steps} />
+      </Section>
       <Summary facts={facts} />
-      <Card component="section" aria-labelledby="history">
-        <CardTitle component="h2" id="history">
-          {said.history}
-        </CardTitle>
-        <CardBody>
-          <History entries={facts.version?.status?.history ?? []} />
-        </CardBody>
-      </Card>
+      <Section id="history" title={said.history}>
+        <History entries={facts.version?.status?.history ?? []} />
+      </Section>
     </PageSection>
-  );
-}
-
-/** The page's main statement. */
-function Statement({ facts }: { readonly facts: Facts }) {
-  return (
-    <p className="sluice-statement" data-statement>
-      {statementOf(situationOf(facts))}
-    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { ClusterOperator, NodeUpdate, UpdatePreflight } from '../../../src/api/resources.ts';
 import { readRefusal } from '../../../src/update/refusal.ts';
-import { conditionOf, type Facts, notReady, situationOf } from '../../data/facts.ts';
+import { conditionOf, type Facts, notReady, openRequest, situationOf } from '../../data/facts.ts';
 import type { Problem } from '../../data/problem.ts';
 import { words } from '../../words/english.ts';
 
@@ -25,32 +25,43 @@ export function problemsOf(facts: Facts, now: number): Problem[] {
 }
 
 function ofVersion(facts: Facts): Problem[] {
-  const { version } = facts;
-  const found: Problem[] = [];
   const situation = situationOf(facts);
-  const failing = conditionOf(version, 'Failing');
-  const see = { text: said.nextSee, to: { page: 'update' } } as const;
+  const found: Problem[] = [];
+  const failing = conditionOf(facts.version, 'Failing');
   if (failing !== undefined && failing.status !== 'False' && situation.kind !== 'unknown') {
-    found.push({
-      id: 'failing',
-      level: failing.status === 'True' ? 'danger' : 'warning',
-      title: failing.status === 'True' ? said.failing : said.slow,
-      detail: failing.message ?? '',
-      since: failing.lastTransitionTime,
-      next: see,
-    });
+    const isTrue = failing.status === 'True';
+    found.push(
+      told(failing, {
+        id: 'failing',
+        level: isTrue ? 'danger' : 'warning',
+        title: isTrue ? said.failing : said.slow,
+        next: { text: said.nextSee, to: { page: 'update' } },
+      }),
+    );
   }
-  if (situation.kind === 'asked' && situation.refused) {
+  const request = openRequest(situation);
+  if (request?.refused === true) {
+    const { to, message, since } = request;
     found.push({
       id: 'refused',
-      level: 'danger',
-      title: said.refused(situation.to),
-      detail: refusalText(situation.message),
-      since: situation.since,
-      next: { text: said.nextSee, to: { page: 'update', target: situation.to } },
+      // The update that is under way goes on.
+      ...(situation.kind === 'updating'
+        ? { level: 'warning', title: said.otherRefused(to, situation.to) }
+        : { level: 'danger', title: said.refused(to) }),
+      detail: refusalText(message),
+      since,
+      next: { text: said.nextSee, to: { page: 'update', target: to } },
     });
   }
   return found;
+}
+
+/** A problem in the words of the condition that tells it. */
+function told(
+  condition: { readonly message?: string; readonly lastTransitionTime?: string },
+  problem: Omit<Problem, 'detail' | 'since'>,
+): Problem {
+  return { ...problem, detail: condition.message ?? '', since: condition.lastTransitionTime };
 }
 
 /** Each finding on a line, with what to do; the cluster's words as they are where they are others. */
@@ -67,52 +78,45 @@ function refusalText(message: string): string {
 
 function ofOperator(operator: ClusterOperator): Problem[] {
   const { name } = operator.metadata;
-  const next = { command: `${said.nextOperator} ${name}` };
-  const available = conditionOf(operator, 'Available');
-  if (available?.status === 'False') {
-    const { message = '', lastTransitionTime: since } = available;
-    const title = said.operatorDown(name);
-    return [{ id: `operator-${name}`, level: 'danger', title, detail: message, since, next }];
-  }
+  const down = conditionOf(operator, 'Available');
   const degraded = conditionOf(operator, 'Degraded');
-  if (degraded?.status !== 'True') return [];
-  const { message = '', lastTransitionTime: since } = degraded;
-  const title = said.operatorDegraded(name);
-  return [{ id: `operator-${name}`, level: 'danger', title, detail: message, since, next }];
+  const [condition, title] =
+    down?.status === 'False'
+      ? [down, said.operatorDown(name)]
+      : degraded?.status === 'True'
+        ? [degraded, said.operatorDegraded(name)]
+        : [];
+  if (condition === undefined || title === undefined) return [];
+  const next = { command: `${said.nextOperator} ${name}` };
+  return [told(condition, { id: `operator-${name}`, level: 'danger', title, next })];
 }
 
 function ofNodes({ nodes, updates }: Facts): Problem[] {
+  const see = (name: string) => ({ text: said.nextNode, to: { page: 'nodes', name } }) as const;
   const degraded = updates.flatMap((update): Problem[] => {
     const condition = conditionOf(update, 'Degraded');
-    if (condition?.status !== 'True') return [];
     const { name } = update.metadata;
-    return [
-      {
-        id: `node-${name}`,
-        level: 'danger',
-        title: said.nodeDegraded(name),
-        detail: condition.message,
-        since: condition.lastTransitionTime,
-        next: { text: said.nextNode, to: { page: 'nodes', name } },
-      },
-    ];
+    return condition?.status === 'True'
+      ? [
+          told(condition, {
+            id: `node-${name}`,
+            level: 'danger',
+            title: said.nodeDegraded(name),
+            next: see(name),
+          }),
+        ]
+      : [];
   });
   const rebooting = new Set(
     updates.filter(({ status }) => status?.state === 'Finalizing').map(({ metadata }) => metadata.name),
   );
   const absent = nodes.flatMap((node): Problem[] => {
-    const found = notReady(node);
     const { name } = node.metadata;
-    if (found === undefined || rebooting.has(name)) return []; // A node that reboots is not ready, as it should be.
+    const ready = notReady(node);
+    // A node that reboots is not ready, as it should be.
+    if (ready === undefined || rebooting.has(name)) return [];
     return [
-      {
-        id: `ready-${name}`,
-        level: 'danger',
-        title: said.nodeNotReady(name),
-        detail: found.message,
-        since: found.since,
-        next: { text: said.nextNode, to: { page: 'nodes', name } },
-      },
+      told(ready, { id: `ready-${name}`, level: 'danger', title: said.nodeNotReady(name), next: see(name) }),
     ];
   });
   return [...degraded, ...absent];
@@ -144,11 +148,11 @@ function ofHolds(updates: readonly NodeUpdate[]): Problem[] {
       level: gate === 'fleet_lock' ? 'info' : 'warning',
       title: said.held(nodes.length, words.gates[gate] ?? gate),
       // Nodes may say it differently: then the first speaks, by its name.
-      detail: `${said.holdNames(listed(nodes))}\n${others.length === 0 ? message : `${nodes[0]}: ${message}`}`,
+      detail: `${said.holdNames(words.count.listed(nodes, namesShown))}\n${others.length === 0 ? message : `${nodes[0]}: ${message}`}`,
       since,
       next:
         gate === 'marker_file'
-          ? { text: said.nextWindow, window: nodes }
+          ? { text: said.nextWindow, window: nodes, to: { page: 'nodes', filter: gate } }
           : nodes.length === 1
             ? { text: said.nextNode, to: { page: 'nodes', name: nodes[0] ?? '' } }
             : { text: said.nextHeld, to: { page: 'nodes', filter: gate } },
@@ -157,26 +161,26 @@ function ofHolds(updates: readonly NodeUpdate[]): Problem[] {
 }
 
 function ofReleases({ images, updates }: Facts): Problem[] {
-  const degraded = (images?.status?.releases ?? []).flatMap(({ name, conditions }): Problem[] => {
-    const condition = conditions?.find(({ type }) => type === 'Degraded');
+  const see = (name: string) => ({ text: said.nextRelease, to: { page: 'releases', name } }) as const;
+  const degraded = (images?.status?.releases ?? []).flatMap((release): Problem[] => {
+    const { name } = release;
+    const condition = conditionOf({ status: release }, 'Degraded');
     if (condition?.status !== 'True') return [];
     return [
-      {
+      told(condition, {
         id: `release-${name}`,
         level: 'warning',
         title: said.releaseDegraded(name),
-        detail: condition.message,
-        since: condition.lastTransitionTime,
-        next: { text: said.nextRelease, to: { page: 'releases', name } },
-      },
+        next: see(name),
+      }),
     ];
   });
-  const told = new Set(degraded.map(({ id }) => id));
+  const known = new Set(degraded.map(({ id }) => id));
   const copies = new Map<string, Problem>();
   for (const { metadata, status } of updates) {
     for (const { release, state, message = '' } of status?.copies ?? []) {
       const paused = state === 'Paused';
-      if (told.has(`release-${release}`) || (state !== 'Failed' && !paused)) continue;
+      if (known.has(`release-${release}`) || (state !== 'Failed' && !paused)) continue;
       const id = `copy-${release}`;
       if (copies.has(id)) continue;
       copies.set(id, {
@@ -184,7 +188,7 @@ function ofReleases({ images, updates }: Facts): Problem[] {
         level: paused ? 'info' : 'warning',
         title: paused ? said.copyPaused(release) : said.copyFailed(release),
         detail: `${metadata.name}: ${message}`,
-        next: { text: said.nextRelease, to: { page: 'releases', name: release } },
+        next: see(release),
       });
     }
   }
@@ -234,7 +238,7 @@ function ofPreflights(facts: Facts): Problem[] {
     if (status?.verdict !== 'Blocked' && status?.verdict !== 'Incomplete') return [];
     if (status.target?.digest === current) return [];
     const version = status.target?.version ?? spec.version ?? '';
-    if (situation.kind === 'asked' && situation.to === version) return [];
+    if (openRequest(situation)?.to === version) return [];
     return [
       {
         id: `preflight-${metadata.name}`,
@@ -246,9 +250,4 @@ function ofPreflights(facts: Facts): Problem[] {
       },
     ];
   });
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, namesShown).join(', ');
-  return names.length <= namesShown ? shown : `${shown} ${words.count.more(names.length - namesShown)}`;
 }

@@ -1,4 +1,3 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { useMemo, useState } from 'react';
 import { bundlesOf } from '../../../src/release/known.ts';
 import { Link } from '../../app/navigation.tsx';
@@ -6,6 +5,7 @@ import { conditionOf, controlPlaneOf, type Facts } from '../../data/facts.ts';
 import { useNow } from '../../data/hooks.ts';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel, type Tone } from '../../parts/status-label.tsx';
 import { CloseWindowDialog } from '../../parts/window-dialog.tsx';
 import { words } from '../../words/english.ts';
@@ -16,30 +16,15 @@ const said = words.overview;
 export function Summary({ facts }: { readonly facts: Facts }) {
   return (
     <div className="sluice-cards">
-      <Card component="section" aria-labelledby="summary-nodes">
-        <CardTitle component="h2" id="summary-nodes">
-          <Link to={{ page: 'nodes' }}>{said.nodes}</Link>
-        </CardTitle>
-        <CardBody>
-          <NodeSummary facts={facts} />
-        </CardBody>
-      </Card>
-      <Card component="section" aria-labelledby="summary-releases">
-        <CardTitle component="h2" id="summary-releases">
-          <Link to={{ page: 'releases' }}>{said.releases}</Link>
-        </CardTitle>
-        <CardBody>
-          <ReleaseSummary facts={facts} />
-        </CardBody>
-      </Card>
-      <Card component="section" aria-labelledby="summary-operators">
-        <CardTitle component="h2" id="summary-operators">
-          {said.operators}
-        </CardTitle>
-        <CardBody>
-          <OperatorSummary facts={facts} />
-        </CardBody>
-      </Card>
+      <Section id="summary-nodes" title={<Link to={{ page: 'nodes' }}>{said.nodes}</Link>}>
+        <NodeSummary facts={facts} />
+      </Section>
+      <Section id="summary-releases" title={<Link to={{ page: 'releases' }}>{said.releases}</Link>}>
+        <ReleaseSummary facts={facts} />
+      </Section>
+      <Section id="summary-operators" title={said.operators}>
+        <OperatorSummary facts={facts} />
+      </Section>
     </div>
   );
 }

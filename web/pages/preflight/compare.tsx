@@ -1,11 +1,11 @@
 import { FormSelect, FormSelectOption } from '@patternfly/react-core/dist/dynamic/components/FormSelect';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import type { UpdatePreflight } from '../../../src/api/resources.ts';
 import { useNavigation } from '../../app/navigation.tsx';
 import { useNow } from '../../data/hooks.ts';
+import { CheckLabel } from '../../parts/check-table.tsx';
+import { Listing } from '../../parts/listing.tsx';
 import { words } from '../../words/english.ts';
 import { formatRelative } from '../../words/format.ts';
-import { ResultWord } from './labels.tsx';
 import { type ComparedRow, compareReports, type Other, otherOf, runPrefix, targetOf } from './report.ts';
 
 const said = words.preflight.compare;
@@ -35,7 +35,7 @@ export function Compare({
     );
   if (runs.length === 0 && others.length === 0) return <p>{said.nothing}</p>;
   return (
-    <div className="sluice-stack-small">
+    <>
       <FormSelect
         id="compare-with"
         aria-label={said.with}
@@ -62,7 +62,7 @@ export function Compare({
           there={titleOf(other, runName)}
         />
       )}
-    </div>
+    </>
   );
 }
 
@@ -85,37 +85,31 @@ function Compared({
       <p className="sluice-small" role="status">
         {said.differ(different, rows.length)}
       </p>
-      <Table aria-label={said.title} variant="compact">
-        <Thead>
-          <Tr>
-            <Th>{words.preflight.checkColumns.name}</Th>
-            <Th>{said.here(here)}</Th>
-            <Th>{there}</Th>
-          </Tr>
-        </Thead>
-        <Tbody>
-          {rows.map((row) => (
-            <Tr key={row.name} className={row.differs ? 'sluice-differs' : ''} data-differs={row.differs}>
-              <Td dataLabel={words.preflight.checkColumns.name} modifier="breakWord">
-                {row.name}
-                <div className="sluice-small">{row.component}</div>
-              </Td>
-              <Td dataLabel={said.here(here)}>
-                <Side result={row.here} />
-              </Td>
-              <Td dataLabel={there}>
-                <Side result={row.there} />
-              </Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
+      <Listing
+        name={said.title}
+        columns={[{ text: words.checks.columns.check, holds: 'words' }, said.here(here), there]}
+        rows={rows.map((row) => ({
+          key: row.name,
+          isMarked: row.differs,
+          data: { 'data-differs': row.differs },
+          cells: [
+            <div key="name">
+              {row.name}
+              <div className="sluice-small">
+                {row.component === '' ? words.checks.builtIn : words.checks.from(row.component)}
+              </div>
+            </div>,
+            <Side key="here" state={row.here} />,
+            <Side key="there" state={row.there} />,
+          ],
+        }))}
+      />
     </>
   );
 }
 
-function Side({ result }: { readonly result: string | undefined }) {
-  switch (result) {
+function Side({ state }: { readonly state: ComparedRow['there'] }) {
+  switch (state) {
     case undefined:
       return <span className="sluice-small">{said.absent}</span>;
     case 'quiet':
@@ -123,6 +117,6 @@ function Side({ result }: { readonly result: string | undefined }) {
     case 'unknown':
       return <span className="sluice-small">{said.unknown}</span>;
     default:
-      return <ResultWord result={result} />;
+      return <CheckLabel state={state} />;
   }
 }

@@ -1,7 +1,5 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import ClipboardCheckIcon from '@patternfly/react-icons/dist/esm/icons/clipboard-check-icon';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import { useState } from 'react';
 import type { UpdatePreflight } from '../../../src/api/resources.ts';
 import { Link, useNavigation } from '../../app/navigation.tsx';
@@ -9,7 +7,9 @@ import { useFacts } from '../../data/use-facts.ts';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
+import { Section } from '../../parts/section.tsx';
 import { words } from '../../words/english.ts';
 import { Counts, VerdictLabel } from './labels.tsx';
 import { newestReports, targetOf } from './report.ts';
@@ -43,12 +43,8 @@ function ReportList() {
       <PageHead
         title={said.title}
         subtitle={
-          <Known of={known}>
-            {() => (
-              <p className="sluice-statement" data-statement>
-                {said.statement(reports.length, against.length)}
-              </p>
-            )}
+          <Known quiet of={known}>
+            {() => <Statement>{said.statement(reports.length, against.length)}</Statement>}
           </Known>
         }
         actions={
@@ -65,14 +61,9 @@ function ReportList() {
                 {said.noneNext}
               </Nothing>
             ) : (
-              <Card component="section" aria-labelledby="preflight-reports">
-                <CardTitle component="h2" id="preflight-reports">
-                  {said.reports}
-                </CardTitle>
-                <CardBody>
-                  <ReportTable reports={reports} />
-                </CardBody>
-              </Card>
+              <Section id="preflight-reports" title={said.reports}>
+                <ReportTable reports={reports} />
+              </Section>
             )}
           </PageSection>
         )}
@@ -91,54 +82,44 @@ function ReportList() {
 function ReportTable({ reports }: { readonly reports: readonly UpdatePreflight[] }) {
   const { target, verdict, checks, when, next } = said.columns;
   return (
-    <Table aria-labelledby="preflight-reports" variant="compact">
-      <Thead>
-        <Tr>
-          <Th>{target}</Th>
-          <Th>{verdict}</Th>
-          <Th>{checks}</Th>
-          <Th>{when}</Th>
-          <Th>{next}</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {reports.map((object) => {
-          const { metadata, status, spec } = object;
-          return (
-            <Tr key={metadata.name} data-report={metadata.name}>
-              <Td dataLabel={target} modifier="breakWord">
-                <Link to={{ page: 'preflight', name: metadata.name }}>{targetOf(object)}</Link>
-                <div className="sluice-small">{metadata.name}</div>
-              </Td>
-              <Td dataLabel={verdict}>
-                <VerdictLabel verdict={status?.verdict} />
-                <div className="sluice-small sluice-said">{status?.message}</div>
-              </Td>
-              <Td dataLabel={checks}>
-                <Counts checks={status?.checks ?? []} />
-              </Td>
-              <Td dataLabel={when}>
-                {status?.finishedAt === undefined && status?.startedAt === undefined ? (
-                  said.never
-                ) : (
-                  <Ago at={status.finishedAt ?? status.startedAt} />
-                )}
-              </Td>
-              <Td dataLabel={next}>
-                {status?.nextRun === undefined ? (
-                  spec.frequency === undefined ? (
-                    said.onDemand
-                  ) : (
-                    said.every(spec.frequency)
-                  )
-                ) : (
-                  <Ago at={status.nextRun} />
-                )}
-              </Td>
-            </Tr>
-          );
-        })}
-      </Tbody>
-    </Table>
+    <Listing
+      name={{ id: 'preflight-reports' }}
+      columns={[
+        { text: target, holds: 'words' },
+        { text: verdict, holds: 'words' },
+        { text: checks, holds: 'words' },
+        when,
+        next,
+      ]}
+      rows={reports.map((object) => {
+        const { metadata, status, spec } = object;
+        const looked = status?.finishedAt ?? status?.startedAt;
+        return {
+          key: metadata.name,
+          data: { 'data-report': metadata.name },
+          cells: [
+            <div key={target}>
+              <Link to={{ page: 'preflight', name: metadata.name }}>{targetOf(object)}</Link>
+              <div className="sluice-small">{metadata.name}</div>
+            </div>,
+            <div key={verdict}>
+              <VerdictLabel verdict={status?.verdict} />
+              <div className="sluice-small sluice-said">{status?.message}</div>
+            </div>,
+            <Counts key={checks} checks={status?.checks ?? []} />,
+            looked === undefined ? said.never : <Ago key={when} at={looked} />,
+            status?.nextRun === undefined ? (
+              spec.frequency === undefined ? (
+                said.onDemand
+              ) : (
+                said.every(spec.frequency)
+              )
+            ) : (
+              <Ago key={next} at={status.nextRun} />
+            ),
+          ],
+        };
+      })}
+    />
   );
 }

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpdatePreflight, UpdatePreflightStatusCheck } from '../../../src/api/resources.ts';
-import {
-  canAccept,
-  compareReports,
-  countResults,
-  filterChecks,
-  newestReports,
-  otherOf,
-  type Result,
-} from './report.ts';
+import type { CheckState } from '../../data/checks.ts';
+import { compareReports, filterChecks, newestReports, otherOf } from './report.ts';
 
 const check = (
   name: string,
@@ -47,26 +40,12 @@ test('checks are found by result and by any word that is shown', () => {
     check('Etcd', 'Passed', { component: 'etcd' }),
     check('Lost', 'Error', { reason: 'ImagePullFailed' }),
   ];
-  const names = (wanted: Result[], text: string) =>
+  const names = (wanted: CheckState[], text: string) =>
     filterChecks(checks, new Set(wanted), text).map(({ name }) => name);
   assert.deepEqual(names([], ''), ['LegacyMode', 'Etcd', 'Lost']);
-  assert.deepEqual(names(['Risk', 'Error'], ''), ['LegacyMode', 'Lost']);
+  assert.deepEqual(names(['risk', 'error'], ''), ['LegacyMode', 'Lost']);
   assert.deepEqual(names([], ' SETTINGS '), ['LegacyMode']);
-  assert.deepEqual(names(['Passed'], 'pull'), []);
-});
-
-test('a risk that only informs counts as information, and is found as such', () => {
-  const checks = [check('Content', 'Risk', { severity: 'info' }), check('Legacy', 'Risk')];
-  const { Risk, Info } = countResults(checks);
-  assert.deepEqual([Risk, Info], [1, 1]);
-  const names = (wanted: Result) => filterChecks(checks, new Set([wanted]), '').map(({ name }) => name);
-  assert.deepEqual([names('Risk'), names('Info')], [['Legacy'], ['Content']]);
-});
-
-test('only risks can be accepted', () => {
-  assert.ok(canAccept(check('A', 'Risk', { severity: 'blocking' })));
-  assert.ok(!canAccept(check('A', 'Error', { severity: 'blocking' })));
-  assert.ok(!canAccept(check('A', 'Risk', { severity: 'info' })));
+  assert.deepEqual(names(['passed'], 'pull'), []);
 });
 
 test('two targets side by side: what differs first, what only one has is told', () => {
@@ -77,9 +56,9 @@ test('two targets side by side: what differs first, what only one has is told', 
   assert.deepEqual(
     compareReports(one, other).map(({ name, here, there, differs }) => [name, here, there, differs]),
     [
-      ['B', 'Risk', 'Passed', true],
-      ['C', undefined, 'Error', true],
-      ['A', 'Passed', 'Passed', false],
+      ['B', 'risk', 'passed', true],
+      ['C', undefined, 'error', true],
+      ['A', 'passed', 'passed', false],
     ],
   );
 });
@@ -100,7 +79,7 @@ test('an earlier run keeps what stood out: the rest was quiet, or is not known',
   };
   assert.deepEqual(compared('run:r1'), [
     ['A', 'quiet', true],
-    ['B', 'Risk', true],
+    ['B', 'risk', true],
     ['C', 'quiet', false],
   ]);
   assert.deepEqual(

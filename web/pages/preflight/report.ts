@@ -3,15 +3,7 @@ import type {
   UpdatePreflightStatusCheck,
   UpdatePreflightStatusHistory,
 } from '../../../src/api/resources.ts';
-
-/** Results as they are counted, those that matter first: a risk that only informs stands in nobody's way. */
-export const results = ['Risk', 'Error', 'Running', 'Info', 'Skipped', 'Passed'] as const;
-export type Result = (typeof results)[number];
-
-/** What a check counts as. */
-function countedAs({ result, severity }: UpdatePreflightStatusCheck): Result {
-  return result === 'Risk' && severity === 'info' ? 'Info' : result;
-}
+import { type CheckState, checkStateOf } from '../../data/checks.ts';
 
 /** Reports, the one that was worked on last first. */
 export function newestReports(preflights: readonly UpdatePreflight[]): UpdatePreflight[] {
@@ -27,37 +19,25 @@ export function targetOf({ spec, status }: UpdatePreflight): string {
   return status?.target?.version ?? spec.version ?? status?.target?.image ?? spec.image ?? '';
 }
 
-/** How many checks came to each result. */
-export function countResults(checks: readonly UpdatePreflightStatusCheck[]): Record<Result, number> {
-  const counts: Record<Result, number> = { Risk: 0, Error: 0, Running: 0, Info: 0, Skipped: 0, Passed: 0 };
-  for (const check of checks) counts[countedAs(check)] += 1;
-  return counts;
-}
-
 /**
  * The checks that a person wants to see.
  *
- * @param wanted results; empty means all. `text` is looked for in every word that is shown, whatever its case.
+ * @param wanted how they stand; empty means all. `text` is looked for in every word that is shown, whatever its case.
  */
 export function filterChecks(
   checks: readonly UpdatePreflightStatusCheck[],
-  wanted: ReadonlySet<Result>,
+  wanted: ReadonlySet<CheckState>,
   text: string,
 ): UpdatePreflightStatusCheck[] {
   const sought = text.trim().toLowerCase();
   return checks.filter((check) => {
-    if (wanted.size > 0 && !wanted.has(countedAs(check))) return false;
+    if (wanted.size > 0 && !wanted.has(checkStateOf(check))) return false;
     if (sought === '') return true;
     const { name, component = '', reason = '', message = '', next = '', objects = [] } = check;
     return [name, component, reason, message, next, ...objects].some((each) =>
       each.toLowerCase().includes(sought),
     );
   });
-}
-
-/** Whether a finding can be let through by name: only risks can, errors never. */
-export function canAccept({ result, severity }: UpdatePreflightStatusCheck): boolean {
-  return result === 'Risk' && severity !== 'info';
 }
 
 /** What a report is compared with. */
@@ -86,37 +66,55 @@ export interface ComparedRow {
   readonly name: string;
   readonly component: string;
   /** Undefined where it has no such check. */
-  readonly here: string | undefined;
+  readonly here: CheckState | undefined;
   /** `quiet`: an earlier run keeps only what stood out; this did not. `unknown`: it keeps nothing. */
-  readonly there: string | undefined | 'quiet' | 'unknown';
+  readonly there: CheckState | undefined | 'quiet' | 'unknown';
   readonly differs: boolean;
 }
 
 /** Two reports side by side, what differs first. */
 export function compareReports(object: UpdatePreflight, other: Other): ComparedRow[] {
-  const here = rowsByName(object.status?.checks ?? []);
-  const there =
+  const here = byName(object.status?.checks ?? []);
+  const rows =
     other.kind === 'report'
-      ? rowsByName(other.object.status?.checks ?? [])
-      : new Map((other.run.findings ?? []).map((each) => [each.name, { ...each, component: '' }]));
-  const absent = other.kind === 'report' ? undefined : other.run.findings === undefined ? 'unknown' : 'quiet';
-  const names = [...new Set([...here.keys(), ...there.keys()])];
-  const rows = names.map((name): ComparedRow => {
-    const mine = here.get(name);
-    const theirs = there.get(name)?.result ?? absent;
-    const isFinding = mine?.result === 'Risk' || mine?.result === 'Error';
-    const differs = theirs === 'quiet' ? isFinding : theirs === 'unknown' ? false : theirs !== mine?.result;
-    return {
-      name,
-      component: mine?.component ?? there.get(name)?.component ?? '',
-      here: mine?.result,
-      there: theirs,
-      differs,
-    };
-  });
+      ? comparedWithReport(here, byName(other.object.status?.checks ?? []))
+      : comparedWithRun(here, other.run.findings);
   return rows.sort((a, b) => Number(b.differs) - Number(a.differs));
 }
 
-function rowsByName(checks: readonly UpdatePreflightStatusCheck[]) {
+type Checks = ReadonlyMap<string, UpdatePreflightStatusCheck>;
+
+function byName(checks: readonly UpdatePreflightStatusCheck[]): Checks {
   return new Map(checks.map((check) => [check.name, check]));
+}
+
+function comparedWithReport(mine: Checks, theirs: Checks): ComparedRow[] {
+  return [...new Set([...mine.keys(), ...theirs.keys()])].map((name) => {
+    const [check, other] = [mine.get(name), theirs.get(name)];
+    const here = check === undefined ? undefined : checkStateOf(check);
+    const there = other === undefined ? undefined : checkStateOf(other);
+    return { name, component: (check ?? other)?.component ?? '', here, there, differs: here !== there };
+  });
+}
+
+/** An earlier run keeps the results of what stood out, without their weight. */
+function comparedWithRun(mine: Checks, findings: UpdatePreflightStatusHistory['findings']): ComparedRow[] {
+  const theirs = new Map(findings?.map(({ name, result }) => [name, result]));
+  return [...new Set([...mine.keys(), ...theirs.keys()])].map((name) => {
+    const check = mine.get(name);
+    const result = theirs.get(name);
+    const here = check === undefined ? undefined : checkStateOf(check);
+    const isFinding = check?.result === 'Risk' || check?.result === 'Error';
+    return {
+      name,
+      component: check?.component ?? '',
+      here,
+      there: findings === undefined ? 'unknown' : result === undefined ? 'quiet' : stateOfFinding(result),
+      differs: findings !== undefined && (result === undefined ? isFinding : result !== check?.result),
+    };
+  });
+}
+
+function stateOfFinding(result: string): CheckState {
+  return result === 'Error' ? 'error' : 'risk';
 }

@@ -1,17 +1,12 @@
 import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
-import {
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-} from '@patternfly/react-core/dist/dynamic/components/DescriptionList';
 import { SearchInput } from '@patternfly/react-core/dist/dynamic/components/SearchInput';
 import { Skeleton } from '@patternfly/react-core/dist/dynamic/components/Skeleton';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { BundleAnswer } from '../../../src/console/answers.ts';
 import { useReading } from '../../data/use-reading.ts';
+import { FactList } from '../../parts/fact-list.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Section } from '../../parts/section.tsx';
 import { words } from '../../words/english.ts';
 import { formatBytes } from '../../words/format.ts';
 
@@ -21,22 +16,22 @@ const said = words.releases.detail;
 export function Contents({ digest }: { readonly digest: string }) {
   const reading = useReading<BundleAnswer>(`bundles/${digest}`);
   return (
-    <Card component="section" aria-labelledby="release-contents">
-      <CardTitle component="h2" id="release-contents">
-        {said.contents}
-      </CardTitle>
-      <CardBody>
-        {reading.at === 'reading' ? (
-          <Skeleton screenreaderText={said.contentsReading} height="8rem" />
-        ) : reading.at === 'failed' ? (
-          <Alert isInline variant="warning" title={said.contentsFailed} component="h3">
-            {reading.message} {reading.next}
-          </Alert>
-        ) : (
-          <Bundle bundle={reading.value} />
-        )}
-      </CardBody>
-    </Card>
+    <Section id="release-contents" title={said.contents}>
+      {reading.at === 'reading' ? (
+        <Skeleton screenreaderText={said.contentsReading} height="8rem" />
+      ) : reading.at === 'failed' ? (
+        <Alert isInline variant="warning" title={said.contentsFailed} component="h3">
+          <p className="sluice-said">{reading.message}</p>
+          {reading.next === '' ? null : (
+            <p>
+              {words.action.next} {reading.next}
+            </p>
+          )}
+        </Alert>
+      ) : (
+        <Bundle bundle={reading.value} />
+      )}
+    </Section>
   );
 }
 
@@ -51,66 +46,70 @@ function Bundle({ bundle }: { readonly bundle: BundleAnswer }) {
   const columns = said.imageColumns;
   return (
     <div className="sluice-stack">
-      <DescriptionList isCompact columnModifier={{ default: '1Col', lg: '2Col' }}>
-        <Fact term={said.signedBy}>
-          {signedBy.name} <code>{signedBy.id}</code>
-        </Fact>
-        <Fact term={said.size}>{said.sizeOf(formatBytes(bytes), images.length)}</Fact>
-        <Fact term={said.previous}>{previous.length === 0 ? said.previousNone : previous.join(', ')}</Fact>
-        {os === undefined ? null : (
-          <Fact term={said.os}>
-            {os.version ?? os.tag}
-            {os.kernel === undefined ? null : `, ${said.kernel(os.kernel)}`}
-          </Fact>
-        )}
-        <Fact term={said.identity}>
-          <code className="sluice-said">{digest}</code>
-        </Fact>
-        <Fact term={said.payload}>
-          <code className="sluice-said">{payload}</code>
-        </Fact>
-      </DescriptionList>
+      <FactList
+        rows={[
+          [
+            said.signedBy,
+            <span key="signed">
+              {signedBy.name} <code className="sluice-digest">{signedBy.id}</code>
+            </span>,
+          ],
+          [said.size, said.sizeOf(formatBytes(bytes), images.length)],
+          [said.previous, previous.length === 0 ? said.previousNone : previous.join(', ')],
+          [
+            said.os,
+            os === undefined
+              ? undefined
+              : [os.version ?? os.tag, ...(os.kernel === undefined ? [] : [said.kernel(os.kernel)])].join(
+                  ', ',
+                ),
+          ],
+          [
+            said.identity,
+            <code key="identity" className="sluice-digest">
+              {digest}
+            </code>,
+          ],
+          [
+            said.payload,
+            <code key="payload" className="sluice-digest">
+              {payload}
+            </code>,
+          ],
+        ]}
+      />
       <SearchInput
         aria-label={said.filter}
         placeholder={said.filter}
         value={wanted}
         onChange={(_, value) => setWanted(value)}
         onClear={() => setWanted('')}
+        className="sluice-narrow"
       />
-      {shown.length === 0 ? <p>{said.noImage}</p> : null}
-      <Table aria-labelledby="release-contents" variant="compact">
-        <Thead>
-          <Tr>
-            <Th>{columns.name}</Th>
-            <Th>{columns.role}</Th>
-            <Th>{columns.size}</Th>
-            <Th>{columns.digest}</Th>
-          </Tr>
-        </Thead>
-        <Tbody>
-          {shown.map(({ name, role, closureBytes, digest: image }) => (
-            <Tr key={`${name} ${image}`}>
-              <Td dataLabel={columns.name} modifier="breakWord">
-                {name}
-              </Td>
-              <Td dataLabel={columns.role}>{said.roles[role] ?? role}</Td>
-              <Td dataLabel={columns.size}>{formatBytes(closureBytes)}</Td>
-              <Td dataLabel={columns.digest} modifier="breakWord">
-                <code>{image}</code>
-              </Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
+      {shown.length === 0 ? (
+        <p>{said.noImage}</p>
+      ) : (
+        <Listing
+          name={{ id: 'release-contents' }}
+          columns={[
+            { text: columns.name, holds: 'words' },
+            columns.role,
+            columns.size,
+            { text: columns.digest, holds: 'words' },
+          ]}
+          rows={shown.map(({ name, role, closureBytes, digest: image }) => ({
+            key: `${name} ${image}`,
+            cells: [
+              name,
+              said.roles[role] ?? role,
+              formatBytes(closureBytes),
+              <code key="digest" className="sluice-digest">
+                {image}
+              </code>,
+            ],
+          }))}
+        />
+      )}
     </div>
-  );
-}
-
-function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }) {
-  return (
-    <DescriptionListGroup>
-      <DescriptionListTerm>{term}</DescriptionListTerm>
-      <DescriptionListDescription>{children}</DescriptionListDescription>
-    </DescriptionListGroup>
   );
 }

@@ -37,11 +37,13 @@ export function Matrix({ releases, nodes, updates }: Releases) {
                   </Link>
                 </Td>
                 <Td dataLabel={said.columns.state} className="sluice-release-state">
-                  <StatusLabel tone={toneOf(state)}>{state}</StatusLabel>
-                  <div className="sluice-small sluice-said">
-                    {message === '' && inUse !== undefined ? said.inUse(inUse) : message}
+                  <div>
+                    <StatusLabel tone={toneOf(state)}>{state}</StatusLabel>
+                    <div className="sluice-small sluice-said">
+                      {message === '' && inUse !== undefined ? said.inUse(inUse) : message}
+                    </div>
+                    {diskFree ? <div className="sluice-small">{said.diskFree}</div> : null}
                   </div>
-                  {diskFree ? <div className="sluice-small">{said.diskFree}</div> : null}
                 </Td>
                 {nodes.map((node) => (
                   <Td key={node} dataLabel={node} data-node={node}>
@@ -55,7 +57,7 @@ export function Matrix({ releases, nodes, updates }: Releases) {
                     />
                   </Td>
                 ))}
-                <Td dataLabel={said.columns.actions} isActionCell>
+                <Td className="sluice-actions">
                   <ReleaseActions release={release} />
                 </Td>
               </Tr>

@@ -1,10 +1,10 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import { useState } from 'react';
 import type { NodeUpdate } from '../../../src/api/resources.ts';
 import { Link } from '../../app/navigation.tsx';
 import { ActDialog } from '../../parts/act-dialog.tsx';
 import { ActionButton } from '../../parts/action-button.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 
@@ -16,59 +16,55 @@ export function MediaTable({ updates }: { readonly updates: readonly NodeUpdate[
     (status?.media ?? []).map((each) => ({ node: metadata.name, ...each })),
   );
   const [leaving, setLeaving] = useState<{ node: string; media: string }>();
+  const { columns } = said;
   return (
-    <Card component="section" aria-labelledby="releases-media">
-      <CardTitle component="h2" id="releases-media">
-        {said.title}
-      </CardTitle>
-      <CardBody>
-        {media.length === 0 ? (
-          <p>{said.none}</p>
-        ) : (
-          <Table aria-labelledby="releases-media" variant="compact">
-            <Thead>
-              <Tr>
-                <Th>{said.columns.node}</Th>
-                <Th>{said.columns.bundle}</Th>
-                <Th>{said.columns.state}</Th>
-                <Th>{said.columns.format}</Th>
-                <Th>{said.columns.path}</Th>
-                <Th screenReaderText={said.columns.actions} />
-              </Tr>
-            </Thead>
-            <Tbody>
-              {media.map(({ node, name, verified, message = '', format = '', path = '' }) => (
-                <Tr key={`${node} ${path} ${name}`}>
-                  <Td dataLabel={said.columns.node}>
-                    <Link to={{ page: 'nodes', name: node }}>{node}</Link>
-                  </Td>
-                  <Td dataLabel={said.columns.bundle} modifier="breakWord">
-                    {verified === true ? <Link to={{ page: 'releases', name }}>{name}</Link> : name}
-                  </Td>
-                  <Td dataLabel={said.columns.state}>
-                    <StatusLabel tone={verified === true ? 'good' : 'danger'}>
-                      {verified === true ? said.verified : said.refused}
-                    </StatusLabel>
-                    {verified === true ? null : <div className="sluice-small sluice-said">{message}</div>}
-                  </Td>
-                  <Td dataLabel={said.columns.format}>{format}</Td>
-                  <Td dataLabel={said.columns.path} modifier="breakWord">
-                    {path}
-                  </Td>
-                  <Td dataLabel={said.columns.actions} isActionCell>
-                    <ActionButton
-                      action="detachMedia"
-                      variant="secondary"
-                      size="sm"
-                      onClick={() => setLeaving({ node, media: path === '' ? name : path })}
-                    />
-                  </Td>
-                </Tr>
-              ))}
-            </Tbody>
-          </Table>
-        )}
-      </CardBody>
+    <Section id="releases-media" title={said.title}>
+      {media.length === 0 ? (
+        <p>{said.none}</p>
+      ) : (
+        <Listing
+          name={{ id: 'releases-media' }}
+          columns={[
+            columns.node,
+            { text: columns.bundle, holds: 'words' },
+            columns.state,
+            columns.format,
+            { text: columns.path, holds: 'words' },
+            { text: columns.actions, holds: 'actions' },
+          ]}
+          rows={media.map(({ node, name, verified, message = '', format = '', path = '' }) => ({
+            key: `${node} ${path} ${name}`,
+            data: { 'data-media': path },
+            cells: [
+              <Link key={columns.node} to={{ page: 'nodes', name: node }}>
+                {node}
+              </Link>,
+              verified === true ? (
+                <Link key={columns.bundle} to={{ page: 'releases', name }}>
+                  {name}
+                </Link>
+              ) : (
+                name
+              ),
+              <div key={columns.state}>
+                <StatusLabel tone={verified === true ? 'good' : 'danger'}>
+                  {verified === true ? said.verified : said.refused}
+                </StatusLabel>
+                {verified === true ? null : <div className="sluice-small sluice-said">{message}</div>}
+              </div>,
+              format,
+              path,
+              <ActionButton
+                key={columns.actions}
+                action="detachMedia"
+                variant="secondary"
+                size="sm"
+                onClick={() => setLeaving({ node, media: path === '' ? name : path })}
+              />,
+            ],
+          }))}
+        />
+      )}
       {leaving === undefined ? null : (
         <ActDialog
           action="detachMedia"
@@ -79,6 +75,6 @@ export function MediaTable({ updates }: { readonly updates: readonly NodeUpdate[
           <p>{said.detachWhat}</p>
         </ActDialog>
       )}
-    </Card>
+    </Section>
   );
 }

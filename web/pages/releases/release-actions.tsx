@@ -10,12 +10,12 @@ const said = words.releases;
 
 /** What can be done with a release: copy it, pause and resume its copies, remove it. */
 export function ReleaseActions({ release }: { readonly release: Release }) {
-  const { name, asked, paused, state, bundle, inUse, only } = release;
+  const { name, asked, paused, state, bundle, inUse, only, everywhere } = release;
   const add = useAct('addRelease');
   const pause = useAct('pauseRelease');
   const [removing, setRemoving] = useState(false);
   const isHeld = (bundle?.heldBy.length ?? 0) > 0;
-  const moves = asked && state !== 'Available' && state !== 'Removing';
+  const moves = asked && !everywhere && state !== 'Removing';
   const whyNotRemoved = !asked
     ? isHeld
       ? said.notAsked

@@ -1,14 +1,12 @@
-import { Breadcrumb, BreadcrumbItem } from '@patternfly/react-core/dist/dynamic/components/Breadcrumb';
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import type { Condition } from '../../../src/api/core.ts';
-import { Link } from '../../app/navigation.tsx';
 import { useKind } from '../../data/hooks.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 import { Contents } from './contents.tsx';
@@ -23,19 +21,18 @@ export function ReleaseDetail({ name }: { readonly name: string }) {
   const release = known.releases.find((each) => each.name === name);
   return (
     <>
-      <PageSection hasBodyWrapper={false} className="sluice-head">
-        <Breadcrumb>
-          <BreadcrumbItem>
-            <Link to={{ page: 'releases' }}>{said.back}</Link>
-          </BreadcrumbItem>
-          <BreadcrumbItem isActive>{name}</BreadcrumbItem>
-        </Breadcrumb>
-      </PageSection>
       <PageHead
         title={release?.version ?? name}
+        within={{ to: { page: 'releases' }, text: said.back, name }}
         subtitle={
           release === undefined ? undefined : (
-            <StatusLabel tone={toneOf(release.state)}>{release.state}</StatusLabel>
+            <Statement>
+              <StatusLabel tone={toneOf(release.state)}>{release.state}</StatusLabel>{' '}
+              {said.statement(
+                known.nodes.filter((node) => release.heldBy.includes(node)).length,
+                known.nodes.length,
+              )}
+            </Statement>
           )
         }
       />
@@ -47,14 +44,9 @@ export function ReleaseDetail({ name }: { readonly name: string }) {
             </Nothing>
           ) : (
             <PageSection hasBodyWrapper={false} className="sluice-stack">
-              <Card component="section" aria-labelledby="releases-matrix">
-                <CardTitle component="h2" id="releases-matrix">
-                  {words.releases.matrix}
-                </CardTitle>
-                <CardBody>
-                  <Matrix {...known} releases={[release]} />
-                </CardBody>
-              </Card>
+              <Section id="releases-matrix" title={words.releases.matrix}>
+                <Matrix {...known} releases={[release]} />
+              </Section>
               <Conditions
                 name={name}
                 together={known.object?.status?.releases.find((each) => each.name === name)?.conditions ?? []}
@@ -81,38 +73,25 @@ function Conditions({ name, together }: { readonly name: string; readonly togeth
   ];
   const columns = said.conditionColumns;
   return (
-    <Card component="section" aria-labelledby="release-conditions">
-      <CardTitle component="h2" id="release-conditions">
-        {said.conditions}
-      </CardTitle>
-      <CardBody>
-        <Table aria-labelledby="release-conditions" variant="compact">
-          <Thead>
-            <Tr>
-              <Th>{columns.where}</Th>
-              <Th>{columns.type}</Th>
-              <Th>{columns.status}</Th>
-              <Th>{columns.message}</Th>
-              <Th>{columns.since}</Th>
-            </Tr>
-          </Thead>
-          <Tbody>
-            {rows.map(({ where, type, status, message, lastTransitionTime }) => (
-              <Tr key={`${where} ${type}`}>
-                <Td dataLabel={columns.where}>{where}</Td>
-                <Td dataLabel={columns.type}>{type}</Td>
-                <Td dataLabel={columns.status}>{status}</Td>
-                <Td dataLabel={columns.message} modifier="breakWord">
-                  {message}
-                </Td>
-                <Td dataLabel={columns.since}>
-                  <Ago at={lastTransitionTime} />
-                </Td>
-              </Tr>
-            ))}
-          </Tbody>
-        </Table>
-      </CardBody>
-    </Card>
+    <Section id="release-conditions" title={said.conditions}>
+      {rows.length === 0 ? (
+        <p>{said.conditionsNone}</p>
+      ) : (
+        <Listing
+          name={{ id: 'release-conditions' }}
+          columns={[
+            columns.where,
+            columns.type,
+            columns.status,
+            { text: columns.message, holds: 'words' },
+            columns.since,
+          ]}
+          rows={rows.map(({ where, type, status, message, lastTransitionTime }) => ({
+            key: `${where} ${type}`,
+            cells: [where, type, status, message, <Ago key="since" at={lastTransitionTime} />],
+          }))}
+        />
+      )}
+    </Section>
   );
 }

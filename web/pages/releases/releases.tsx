@@ -1,11 +1,11 @@
 import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon';
 import { useState } from 'react';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
+import { Section } from '../../parts/section.tsx';
 import { words } from '../../words/english.ts';
 import { AttachDialog } from './attach.tsx';
 import { Matrix } from './matrix.tsx';
@@ -31,12 +31,8 @@ function ReleaseList() {
       <PageHead
         title={said.title}
         subtitle={
-          <Known of={of}>
-            {() => (
-              <p className="sluice-statement" data-statement>
-                {said.statement(releases.length, everywhere)}
-              </p>
-            )}
+          <Known quiet of={of}>
+            {() => <Statement>{said.statement(releases.length, everywhere)}</Statement>}
           </Known>
         }
         actions={
@@ -58,20 +54,15 @@ function ReleaseList() {
                 timeout={10_000}
               />
             )}
-            <Card component="section" aria-labelledby="releases-matrix">
-              <CardTitle component="h2" id="releases-matrix">
-                {said.matrix}
-              </CardTitle>
-              <CardBody>
-                {releases.length === 0 ? (
-                  <Nothing title={said.none} icon={CubesIcon}>
-                    {said.noneNext}
-                  </Nothing>
-                ) : (
-                  <Matrix {...known} />
-                )}
-              </CardBody>
-            </Card>
+            <Section id="releases-matrix" title={said.matrix}>
+              {releases.length === 0 ? (
+                <Nothing title={said.none} icon={CubesIcon}>
+                  {said.noneNext}
+                </Nothing>
+              ) : (
+                <Matrix {...known} />
+              )}
+            </Section>
             <MediaTable updates={updates} />
           </PageSection>
         )}

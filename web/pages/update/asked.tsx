@@ -1,11 +1,12 @@
 import { Alert } from '@patternfly/react-core/dist/dynamic/components/Alert';
 import { useState } from 'react';
 import { Link } from '../../app/navigation.tsx';
-import { type Facts, situationOf } from '../../data/facts.ts';
+import { type Facts, openRequest, situationOf } from '../../data/facts.ts';
 import { ActDialog } from '../../parts/act-dialog.tsx';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
 import { words } from '../../words/english.ts';
+import { statementOf } from '../../words/statement.ts';
 import { Refusal } from './refusal.tsx';
 
 const said = words.update;
@@ -14,13 +15,18 @@ const said = words.update;
 export function Asked({ facts }: { readonly facts: Facts }) {
   const situation = situationOf(facts);
   const [withdrawing, setWithdrawing] = useState(false);
-  if (situation.kind !== 'asked') return null;
-  const { to, refused, message, since, version } = situation;
+  const request = openRequest(situation);
+  if (request === undefined) return null;
+  const { to, refused, message, since } = request;
   return (
     <Alert
       isInline
       variant={refused ? 'danger' : 'info'}
-      title={refused ? words.overview.refused(version, to) : words.overview.checking(version, to)}
+      title={
+        situation.kind === 'updating'
+          ? words.overview.otherAsked(to, situation.to, refused)
+          : statementOf(situation)
+      }
       component="h2"
       data-asked={to}
     >

@@ -1,8 +1,8 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import type { ClusterOperator } from '../../../src/api/resources.ts';
 import { conditionOf, type Facts, situationOf } from '../../data/facts.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel, type Tone } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 import { stepsOf } from '../overview/steps.ts';
@@ -32,56 +32,37 @@ export function Progress({ facts }: { readonly facts: Facts }) {
     .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
   return (
     <>
-      <Card component="section" aria-labelledby="update-progress">
-        <CardTitle component="h2" id="update-progress">
-          {said.progress}
-        </CardTitle>
-        <CardBody className="sluice-stack-small">
-          <p className="sluice-said">{conditionOf(facts.version, 'Progressing')?.message ?? ''}</p>
-          <Way steps={stepsOf(facts)} />
-        </CardBody>
-      </Card>
-      <Card component="section" aria-labelledby="update-operators">
-        <CardTitle component="h2" id="update-operators">
-          {said.operators}
-        </CardTitle>
-        <CardBody>
-          <Table aria-labelledby="update-operators" variant="compact">
-            <Thead>
-              <Tr>
-                <Th>{columns.name}</Th>
-                <Th>{columns.state}</Th>
-                <Th>{columns.version}</Th>
-                <Th>{columns.message}</Th>
-                <Th>{columns.since}</Th>
-              </Tr>
-            </Thead>
-            <Tbody>
-              {operators.map(({ operator, state }) => {
-                const { name } = operator.metadata;
-                const progressing = conditionOf(operator, 'Progressing');
-                return (
-                  <Tr key={name}>
-                    <Td dataLabel={columns.name}>{name}</Td>
-                    <Td dataLabel={columns.state}>
-                      <StatusLabel tone={tones[state]}>{said.operatorStates[state]}</StatusLabel>
-                    </Td>
-                    <Td dataLabel={columns.version}>
-                      {operator.status?.versions?.find((each) => each.name === 'operator')?.version ?? ''}
-                    </Td>
-                    <Td dataLabel={columns.message} modifier="breakWord">
-                      {progressing?.message ?? ''}
-                    </Td>
-                    <Td dataLabel={columns.since}>
-                      <Ago at={progressing?.lastTransitionTime} />
-                    </Td>
-                  </Tr>
-                );
-              })}
-            </Tbody>
-          </Table>
-        </CardBody>
-      </Card>
+      <Section id="update-progress" title={said.progress}>
+        <Way steps={stepsOf(facts)} />
+      </Section>
+      <Section id="update-operators" title={said.operators}>
+        <Listing
+          name={{ id: 'update-operators' }}
+          columns={[
+            columns.name,
+            columns.state,
+            columns.version,
+            { text: columns.message, holds: 'words' },
+            columns.since,
+          ]}
+          rows={operators.map(({ operator, state }) => {
+            const progressing = conditionOf(operator, 'Progressing');
+            return {
+              key: operator.metadata.name,
+              data: { 'data-operator': operator.metadata.name },
+              cells: [
+                operator.metadata.name,
+                <StatusLabel key={columns.state} tone={tones[state]}>
+                  {said.operatorStates[state]}
+                </StatusLabel>,
+                operator.status?.versions?.find(({ name }) => name === 'operator')?.version,
+                progressing?.message,
+                <Ago key={columns.since} at={progressing?.lastTransitionTime} />,
+              ],
+            };
+          })}
+        />
+      </Section>
     </>
   );
 }

@@ -1,19 +1,18 @@
-import { Breadcrumb, BreadcrumbItem } from '@patternfly/react-core/dist/dynamic/components/Breadcrumb';
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon';
 import SearchIcon from '@patternfly/react-icons/dist/esm/icons/search-icon';
 import { useMemo, useState } from 'react';
 import { Link, useNavigation } from '../../app/navigation.tsx';
-import { type Facts, situationOf } from '../../data/facts.ts';
+import { type Facts, openRequest, situationOf } from '../../data/facts.ts';
 import { useAct } from '../../data/use-act.ts';
 import { useFacts } from '../../data/use-facts.ts';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
-import { CheckList } from '../../parts/check-list.tsx';
+import { CheckTable } from '../../parts/check-table.tsx';
 import { Failed } from '../../parts/failed.tsx';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 import { Asked } from './asked.tsx';
@@ -29,17 +28,10 @@ export function TargetPage({ version }: { readonly version: string }) {
   const target = useMemo(() => targetsOf(facts).find((each) => each.version === version), [facts, version]);
   return (
     <>
-      <PageSection hasBodyWrapper={false} className="sluice-head">
-        <Breadcrumb>
-          <BreadcrumbItem>
-            <Link to={{ page: 'update' }}>{said.back}</Link>
-          </BreadcrumbItem>
-          <BreadcrumbItem isActive>{version}</BreadcrumbItem>
-        </Breadcrumb>
-      </PageSection>
       <PageHead
         title={said.target(version)}
-        subtitle={target === undefined ? undefined : <Statement target={target} />}
+        within={{ to: { page: 'update' }, text: said.back, name: version }}
+        subtitle={target === undefined ? undefined : <Summary target={target} />}
         actions={target === undefined ? undefined : <Buttons facts={facts} target={target} />}
       />
       <Known of={of}>
@@ -61,17 +53,16 @@ export function TargetPage({ version }: { readonly version: string }) {
 }
 
 function isAskedFor(facts: Facts, version: string): boolean {
-  const situation = situationOf(facts);
-  return situation.kind === 'asked' && situation.to === version;
+  return openRequest(situationOf(facts))?.to === version;
 }
 
 /** The page's main statement: what its last look said. */
-function Statement({ target }: { readonly target: Target }) {
+function Summary({ target }: { readonly target: Target }) {
   const { version, reach, why, content, preflight } = target;
   const verdict = preflight?.status?.verdict;
   return (
     <div className="sluice-stack-small">
-      <p className="sluice-statement" data-statement>
+      <Statement>
         {reach === 'current'
           ? said.runs(version)
           : reach === 'coming'
@@ -79,7 +70,7 @@ function Statement({ target }: { readonly target: Target }) {
             : verdict === undefined
               ? said.gatesNone
               : (said.verdict[verdict] ?? verdict)}
-      </p>
+      </Statement>
       <p>
         <StatusLabel tone={reachTones[reach]}>{said.graphStates[reach]}</StatusLabel>{' '}
         {said.startContent(content)}
@@ -132,28 +123,27 @@ function Gates({ target }: { readonly target: Target }) {
   const { preflight, version } = target;
   const checks = preflight?.status?.checks ?? [];
   return (
-    <Card component="section" aria-labelledby="update-gates">
-      <CardTitle component="h2" id="update-gates">
-        {said.gates}
-      </CardTitle>
-      <CardBody className="sluice-stack-small">
-        {preflight === undefined ? (
-          <Nothing title={said.gatesNone} icon={SearchIcon}>
-            {said.gatesNoneNext}
-          </Nothing>
-        ) : (
-          <>
-            <p>
-              <span className="sluice-said">{preflight.status?.message}</span>{' '}
-              <span className="sluice-small">
-                {said.lookedAt} <Ago at={preflight.status?.finishedAt ?? preflight.status?.startedAt} />
-              </span>{' '}
-              <Link to={{ page: 'preflight', name: preflight.metadata.name }}>{said.report}</Link>
-            </p>
-            <CheckList checks={checks} release={{ version }} label={said.gates} />
-          </>
-        )}
-      </CardBody>
-    </Card>
+    <Section id="update-gates" title={said.gates}>
+      {preflight === undefined ? (
+        <Nothing title={said.gatesNone} icon={SearchIcon}>
+          {said.gatesNoneNext}
+        </Nothing>
+      ) : (
+        <>
+          <p>
+            <span className="sluice-said">{preflight.status?.message}</span>{' '}
+            <span className="sluice-small">
+              {said.lookedAt} <Ago at={preflight.status?.finishedAt ?? preflight.status?.startedAt} />
+            </span>{' '}
+            <Link to={{ page: 'preflight', name: preflight.metadata.name }}>{said.report}</Link>
+          </p>
+          <CheckTable
+            checks={checks}
+            release={{ version, accepted: preflight.spec.acceptedRisks ?? [] }}
+            label={said.gates}
+          />
+        </>
+      )}
+    </Section>
   );
 }

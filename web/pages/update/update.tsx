@@ -1,13 +1,13 @@
-import { Card, CardBody, CardTitle } from '@patternfly/react-core/dist/dynamic/components/Card';
 import { PageSection } from '@patternfly/react-core/dist/dynamic/components/Page';
 import CubesIcon from '@patternfly/react-icons/dist/esm/icons/cubes-icon';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table/dist/dynamic/components/Table';
 import { useMemo } from 'react';
 import { Link } from '../../app/navigation.tsx';
 import { type Facts, situationOf } from '../../data/facts.ts';
 import { useFacts } from '../../data/use-facts.ts';
 import { Known, Nothing } from '../../parts/known.tsx';
-import { PageHead } from '../../parts/page-head.tsx';
+import { Listing } from '../../parts/listing.tsx';
+import { PageHead, Statement } from '../../parts/page-head.tsx';
+import { Section } from '../../parts/section.tsx';
 import { StatusLabel } from '../../parts/status-label.tsx';
 import { words } from '../../words/english.ts';
 import { statementOf } from '../../words/statement.ts';
@@ -32,12 +32,8 @@ function UpdateOverview() {
       <PageHead
         title={said.title}
         subtitle={
-          <Known of={{ ClusterVersion: of.ClusterVersion }}>
-            {() => (
-              <p className="sluice-statement" data-statement>
-                {statementOf(situationOf(facts))}
-              </p>
-            )}
+          <Known quiet of={{ ClusterVersion: of.ClusterVersion }}>
+            {() => <Statement>{statementOf(situationOf(facts))}</Statement>}
           </Known>
         }
       />
@@ -54,28 +50,18 @@ function Content({ facts }: { readonly facts: Facts }) {
     <PageSection hasBodyWrapper={false} className="sluice-stack">
       <Asked facts={facts} />
       <Progress facts={facts} />
-      <Card component="section" aria-labelledby="update-graph">
-        <CardTitle component="h2" id="update-graph">
-          {said.graph}
-        </CardTitle>
-        <CardBody>
-          <Graph targets={targets} current={current} />
-        </CardBody>
-      </Card>
-      <Card component="section" aria-labelledby="update-targets">
-        <CardTitle component="h2" id="update-targets">
-          {said.targets}
-        </CardTitle>
-        <CardBody>
-          {others.length === 0 ? (
-            <Nothing title={said.noTargets} icon={CubesIcon}>
-              {said.noTargetsNext} <Link to={{ page: 'releases' }}>{words.shell.nav.releases}</Link>
-            </Nothing>
-          ) : (
-            <Targets targets={others} />
-          )}
-        </CardBody>
-      </Card>
+      <Section id="update-graph" title={said.graph}>
+        <Graph targets={targets} current={current} />
+      </Section>
+      <Section id="update-targets" title={said.targets}>
+        {others.length === 0 ? (
+          <Nothing title={said.noTargets} icon={CubesIcon}>
+            {said.noTargetsNext} <Link to={{ page: 'releases' }}>{words.shell.nav.releases}</Link>
+          </Nothing>
+        ) : (
+          <Targets targets={others} />
+        )}
+      </Section>
     </PageSection>
   );
 }
@@ -83,38 +69,35 @@ function Content({ facts }: { readonly facts: Facts }) {
 function Targets({ targets }: { readonly targets: readonly Target[] }) {
   const { columns } = said;
   return (
-    <Table aria-labelledby="update-targets" variant="compact">
-      <Thead>
-        <Tr>
-          <Th>{columns.version}</Th>
-          <Th>{columns.reach}</Th>
-          <Th>{columns.content}</Th>
-          <Th>{columns.checks}</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {targets.map(({ version, reach, why, content, preflight, bundle }) => (
-          <Tr key={bundle.bundleDigest} data-target={version}>
-            <Td dataLabel={columns.version}>
-              <Link to={{ page: 'update', target: version }}>{version}</Link>
-            </Td>
-            <Td dataLabel={columns.reach}>
-              <StatusLabel tone={reachTones[reach]}>{said.graphStates[reach]}</StatusLabel>
-              {why === undefined ? null : <div className="sluice-small sluice-said">{why}</div>}
-            </Td>
-            <Td dataLabel={columns.content}>{content}</Td>
-            <Td dataLabel={columns.checks}>
-              {preflight === undefined ? (
-                said.notRun
-              ) : (
-                <Link to={{ page: 'preflight', name: preflight.metadata.name }}>
-                  {preflight.status?.verdict ?? said.notRun}
-                </Link>
-              )}
-            </Td>
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
+    <Listing
+      name={{ id: 'update-targets' }}
+      columns={[
+        columns.version,
+        { text: columns.reach, holds: 'words' },
+        { text: columns.content, holds: 'words' },
+        columns.checks,
+      ]}
+      rows={targets.map(({ version, reach, why, content, preflight, bundle }) => ({
+        key: bundle.bundleDigest,
+        data: { 'data-target': version },
+        cells: [
+          <Link key={columns.version} to={{ page: 'update', target: version }}>
+            {version}
+          </Link>,
+          <div key={columns.reach}>
+            <StatusLabel tone={reachTones[reach]}>{said.graphStates[reach]}</StatusLabel>
+            {why === undefined ? null : <div className="sluice-small sluice-said">{why}</div>}
+          </div>,
+          content,
+          preflight === undefined ? (
+            said.notRun
+          ) : (
+            <Link key={columns.checks} to={{ page: 'preflight', name: preflight.metadata.name }}>
+              {preflight.status?.verdict ?? said.notRun}
+            </Link>
+          ),
+        ],
+      }))}
+    />
   );
 }
