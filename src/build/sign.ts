@@ -20,11 +20,7 @@ export async function putBlob(
   mediaType: string,
 ): Promise<Descriptor> {
   const digest = digestOf(bytes);
-  const writer = await store.begin(digest, bytes.length);
-  if (writer !== undefined) {
-    await writer.write(bytes.subarray(writer.offset));
-    await writer.commit();
-  }
+  await store.putBlob(digest, bytes);
   await store.linkLayer(repository, digest);
   return { mediaType, digest, size: bytes.length };
 }

@@ -34,8 +34,8 @@ interface PlannedBlob {
 }
 
 /**
- * Copies planned images into a store: blobs first, then manifests, children before parents. Each blob is hashed on the
- * way. What the store has verified already is not copied again, and a blob that was broken off is gone on with, so
+ * Copies planned images into a store: blobs first, then manifests, children before parents. Each blob is hashed
+ * before it has its name. What the store has verified already is not copied again, and a blob that was broken off is gone on with, so
  * that an interrupted build goes on where it stopped.
  *
  * Errors: ContentMissing, DigestMismatch (both name the image and the digest), DiskFull, Unreachable, Stalled.
@@ -100,6 +100,8 @@ async function transferBlob(store: Store, blob: PlannedBlob, count: (bytes: numb
       });
       return;
     } catch (error) {
+      // What an interrupted build had left was the bad part, and is gone now.
+      if (writer.offset > 0 && isSluiceError(error, 'DigestMismatch')) continue;
       const mayPass = isSluiceError(error, 'Unreachable', 'Stalled', 'MediaLost');
       if (mayPass) await writer.suspend();
       else await writer.abort();

@@ -1,6 +1,9 @@
+import type { ClosureItem } from '../bundle/closure.ts';
+import { bundleRepository } from '../bundle/document.ts';
 import { faultPoint } from '../durable/fault.ts';
 import { isSluiceError, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
+import { isIndexType } from '../oci/manifest.ts';
 import { withItem } from './item.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
 
@@ -43,31 +46,77 @@ export function createLinker(plan: CopyPlan) {
   };
 }
 
-/** Makes blobs, then manifests, then names visible: whoever sees a name finds all that stands below it. */
+/** Manifests and names that are made at once: each waits for flushes, which the file system takes together. */
+const atOnce = 8;
+
+/**
+ * Makes blobs, then manifests, then names visible: whoever sees a name finds all that stands below it. Manifests of
+ * images know nothing of each other; indexes follow in their order, then the bundle's own, whose name is the last.
+ */
 export async function linkAndName(plan: CopyPlan, signal: AbortSignal): Promise<void> {
-  const { store, source, items } = plan;
+  const { store, items } = plan;
   const layers = new Map<string, Digest[]>();
   for (const item of items) {
     if (item.kind !== 'blob') continue;
     layers.set(item.repository, [...(layers.get(item.repository) ?? []), item.digest]);
   }
-  for (const [repository, digests] of layers) {
-    signal.throwIfAborted();
-    await store.linkLayers(repository, digests);
-  }
-  for (const item of items) {
-    if (item.kind !== 'manifest') continue;
-    signal.throwIfAborted();
-    await withItem(item, async () => {
-      const raw = await source.manifest(item.repository, item.digest);
-      if (raw === undefined) {
-        throw new SluiceError('ContentMissing', `there is no manifest ${item.digest} in ${source.label}`);
-      }
-      await store.putManifest(item.repository, raw, { sparse: true });
-    });
-    faultPoint('copy-manifest');
-  }
-  for (const item of items) {
+  await inTurn(layers, 1, signal, ([repository, digests]) => store.linkLayers(repository, digests));
+  const manifests = items.filter((item) => item.kind === 'manifest');
+  const own = manifests.filter((item) => item.repository === bundleRepository);
+  const images = manifests.filter((item) => item.repository !== bundleRepository);
+  const put = (item: ClosureItem) => putManifest(plan, item);
+  await inTurn(
+    images.filter((item) => !isIndexType(item.mediaType)),
+    atOnce,
+    signal,
+    put,
+  );
+  await inTurn(
+    images.filter((item) => isIndexType(item.mediaType)),
+    1,
+    signal,
+    put,
+  );
+  await inTurn(own, 1, signal, put);
+  const name = async (item: ClosureItem) => {
     for (const tag of item.tags) await store.tag(item.repository, tag, item.digest);
+  };
+  await inTurn(images, atOnce, signal, name);
+  await inTurn(own, 1, signal, name);
+}
+
+async function putManifest({ store, source }: CopyPlan, item: ClosureItem): Promise<void> {
+  await withItem(item, async () => {
+    const raw = await source.manifest(item.repository, item.digest);
+    if (raw === undefined) {
+      throw new SluiceError('ContentMissing', `there is no manifest ${item.digest} in ${source.label}`);
+    }
+    await store.putManifest(item.repository, raw, { sparse: true });
+  });
+  faultPoint('copy-manifest');
+}
+
+/** Each item in turn, `width` at a time. The first that fails ends it, when those that were begun have ended. */
+async function inTurn<T>(
+  items: Iterable<T>,
+  width: number,
+  signal: AbortSignal,
+  act: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...items];
+  const worker = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
+      signal.throwIfAborted();
+      await act(item);
+    }
+  };
+  const workers = Array.from({ length: width }, () =>
+    worker().catch((error: unknown) => {
+      queue.length = 0;
+      throw error;
+    }),
+  );
+  for (const result of await Promise.allSettled(workers)) {
+    if (result.status === 'rejected') throw result.reason;
   }
 }

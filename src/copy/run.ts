@@ -2,7 +2,7 @@ import { faultPoint } from '../durable/fault.ts';
 import { isSluiceError, messageOf, SluiceError } from '../errors/error.ts';
 import { withStallLimit } from '../http/stall.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
-import type { Digest } from '../oci/digest.ts';
+import { hashFor, hexOf } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import type { BlobWriter } from '../store/store.ts';
 import { type CopyProblem, ItemError, withItem } from './item.ts';
@@ -34,7 +34,7 @@ export interface CopyOptions {
   readonly onProgress?: (progress: CopyProgress) => void;
   /** Milliseconds without a byte after which a source counts as stalled. Default 60 000. */
   readonly stallMs?: number;
-  /** Blobs at a time. Default 3: enough to keep a disk and a link busy. */
+  /** Blobs at a time, thrice as many small ones. Default 3: enough to keep a disk and a link busy. */
   readonly concurrency?: number;
   /** Leaves the disk to others in between; absent: as fast as it goes. */
   readonly pace?: Pace;
@@ -47,6 +47,9 @@ export interface CopyOptions {
 
 const stallMsDefault = 60_000;
 const concurrencyDefault = 3;
+/** Of a blob smaller than this little is read and written, and much is waited for: more of them at a time. */
+const smallBytes = 1024 * 1024;
+const smallFactor = 3;
 /** Problems of one copy that are listed; after that many nobody reads on. */
 const problemsMax = 20;
 
@@ -61,18 +64,12 @@ export async function runCopy(plan: CopyPlan, options: CopyOptions): Promise<Cop
   const meter = createMeter(plan, options.onProgress);
   const ended = (error: unknown) => endOf(error, meter.bytesWritten(), options.signal);
   try {
-    const checks: Checks = new Map();
-    const problems = await copyBlobs(plan, plan.missing, meter, { ...options, checks });
-    if (problems.length > 0) return { outcome: 'Failed', problems, bytesWritten: meter.bytesWritten() };
-    const damaged = await verifyAll(plan, checks, meter, options);
-    if (damaged.length > 0) {
-      // The disk or the way to it changed bytes that were right when they came: once more, then give up.
-      const again = await copyBlobs(plan, damaged, meter, options);
-      const still = again.length > 0 ? again : await verifyProblems(plan, damaged, options.signal);
-      if (still.length > 0) {
-        return { outcome: 'Failed', problems: still, bytesWritten: meter.bytesWritten() };
-      }
+    let problems = await copyBlobs(plan, plan.missing, meter, options);
+    if (problems.length === 0) {
+      const damaged = await verifyStanding(plan, meter, options.signal);
+      problems = await copyBlobs(plan, damaged, meter, options);
     }
+    if (problems.length > 0) return { outcome: 'Failed', problems, bytesWritten: meter.bytesWritten() };
     await linkAndName(plan, options.signal);
     const record = await recordWhole(plan, options.clock, meter.bytesWritten());
     return { outcome: 'Whole', record, bytesWritten: meter.bytesWritten() };
@@ -92,22 +89,18 @@ function endOf(error: unknown, bytesWritten: number, signal: AbortSignal): CopyO
   throw error;
 }
 
-/** What was read back from the disk while the copy went on. */
-type Checks = Map<Digest, Promise<boolean>>;
-
 async function copyBlobs(
   plan: CopyPlan,
   blobs: readonly PlannedBlob[],
   meter: Meter,
-  options: CopyOptions & { readonly checks?: Checks },
+  options: CopyOptions,
 ): Promise<CopyProblem[]> {
   const problems: CopyProblem[] = [];
-  const queue = [...blobs];
   const linker = createLinker(plan);
   // The first thing that is wrong with the way stops the others where they are; what has come is kept.
   const halt = new AbortController();
   const signal = AbortSignal.any([options.signal, halt.signal]);
-  const worker = async () => {
+  const worker = async (queue: PlannedBlob[]) => {
     for (let blob = queue.shift(); blob !== undefined; blob = queue.shift()) {
       signal.throwIfAborted();
       try {
@@ -115,12 +108,6 @@ async function copyBlobs(
           queue.push(blob);
           await options.clock.sleep(laterMs, signal);
           continue;
-        }
-        // Read back by another thread while the next blobs come.
-        if (options.checks !== undefined) {
-          const check = plan.store.verifyBlob(blob.digest, blob.size);
-          check.catch(() => {});
-          options.checks.set(blob.digest, check);
         }
         await linker.arrived(blob);
       } catch (error) {
@@ -133,9 +120,12 @@ async function copyBlobs(
       }
     }
   };
-  const results = await Promise.allSettled(
-    Array.from({ length: options.concurrency ?? concurrencyDefault }, worker),
-  );
+  const width = options.concurrency ?? concurrencyDefault;
+  const large = blobs.filter((blob) => blob.size >= smallBytes);
+  const small = blobs.filter((blob) => blob.size < smallBytes);
+  const all = (queue: PlannedBlob[], length: number) =>
+    Promise.allSettled(Array.from({ length }, () => worker(queue)));
+  const results = [...(await all(large, width)), ...(await all(small, width * smallFactor))];
   if (halt.signal.aborted) throw halt.signal.reason;
   await linker.finish();
   for (const result of results) if (result.status === 'rejected') throw result.reason;
@@ -169,19 +159,31 @@ async function copyBlob(
   meter: Meter,
   options: CopyOptions,
 ): Promise<void> {
-  const outcome = await fetchBlob(plan, blob, meter, options);
-  if (outcome.done) return;
-  // What an earlier copy had left may be the bad part: once more, from the first byte.
-  const again = await fetchBlob(plan, blob, meter, options);
-  if (!again.done) throw again.error;
+  const first = await fetchBlob(plan, blob, meter, options);
+  if (first.done) return;
+  // What an earlier copy had left may be the bad part, or the disk may have lost a write: once more, from the first
+  // byte. This time what comes is hashed as well, to tell a bad source from a bad disk.
+  const came = hashFor(blob.digest);
+  const again = await fetchBlob(plan, blob, meter, { ...options, onChunk: (chunk) => came.update(chunk) });
+  if (again.done) return;
+  if (came.digest('hex') !== hexOf(blob.digest)) throw again.error;
+  throw new SluiceError(
+    'DigestMismatch',
+    `${blob.digest} is damaged each time that it is written to ${plan.store.root}`,
+    { cause: again.error },
+  );
 }
 
-/** Not done: what came does not match, and it went on behind bytes that stood on the disk before. */
+interface FetchOptions extends CopyOptions {
+  readonly onChunk?: (chunk: Uint8Array) => void;
+}
+
+/** Not done: what stands on the disk does not match. */
 async function fetchBlob(
   plan: CopyPlan,
   blob: PlannedBlob,
   meter: Meter,
-  options: CopyOptions,
+  options: FetchOptions,
 ): Promise<{ done: true } | { done: false; error: unknown }> {
   const writer = await plan.store.begin(blob.digest, blob.size, { signal: options.signal });
   if (writer === undefined) {
@@ -195,7 +197,7 @@ async function fetchBlob(
     settled = true; // commit() itself drops what does not match.
     await writer.commit();
   } catch (error) {
-    if (settled && writer.offset > 0 && isSluiceError(error, 'DigestMismatch')) return { done: false, error };
+    if (settled && isSluiceError(error, 'DigestMismatch')) return { done: false, error };
     throw error;
   } finally {
     if (!settled) await writer.suspend().catch(() => {});
@@ -211,7 +213,7 @@ async function readInto(
   blob: PlannedBlob,
   writer: BlobWriter,
   meter: Meter,
-  options: CopyOptions,
+  options: FetchOptions,
 ): Promise<void> {
   const { signal } = options;
   let at = writer.offset;
@@ -227,6 +229,7 @@ async function readInto(
     }
     const stallMs = options.stallMs ?? stallMsDefault;
     for await (const chunk of withStallLimit(reader.stream, { stallMs, what, signal })) {
+      options.onChunk?.(chunk);
       await writer.write(chunk);
       at += chunk.length;
       meter.blobAt(blob, at, chunk.length);
@@ -241,37 +244,22 @@ async function readInto(
 
 /** Milliseconds between two looks at a blob that another node is about to have. */
 const laterMs = 200;
-/** Reads everything back from the disk. Answers the blobs that were bad there, which are removed by then. */
-async function verifyAll(
-  plan: CopyPlan,
-  checks: Checks,
-  meter: Meter,
-  options: CopyOptions,
-): Promise<PlannedBlob[]> {
+
+/**
+ * Reads back what stood in the store before; the copy has read back what it wrote itself. Answers the blobs that were
+ * bad, which are removed by then.
+ */
+async function verifyStanding(plan: CopyPlan, meter: Meter, signal: AbortSignal): Promise<PlannedBlob[]> {
+  const copied = new Set(plan.missing.map((blob) => blob.digest));
   const damaged: PlannedBlob[] = [];
   meter.verifying();
   for (const blob of plan.blobs) {
-    options.signal.throwIfAborted();
-    const check = checks.get(blob.digest) ?? plan.store.verifyBlob(blob.digest, blob.size);
-    if (!(await check)) damaged.push(blob);
+    signal.throwIfAborted();
+    if (!copied.has(blob.digest) && !(await plan.store.verifyBlob(blob.digest, blob.size)))
+      damaged.push(blob);
     meter.verified(blob);
   }
   return damaged;
-}
-
-async function verifyProblems(
-  plan: CopyPlan,
-  blobs: readonly PlannedBlob[],
-  signal: AbortSignal,
-): Promise<CopyProblem[]> {
-  const problems: CopyProblem[] = [];
-  for (const { digest, size, image } of blobs) {
-    signal.throwIfAborted();
-    if (await plan.store.verifyBlob(digest, size)) continue;
-    const message = `image ${image}: ${digest} is damaged each time that it is written to ${plan.store.root}`;
-    problems.push({ image, digest, code: 'DigestMismatch', message });
-  }
-  return problems;
 }
 
 async function recordWhole(plan: CopyPlan, clock: Clock, bytesWritten: number): Promise<WholeRecord> {

@@ -4,8 +4,34 @@ import { basename, dirname, join } from 'node:path';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import { faultPoint } from './fault.ts';
 
-/** Flushes the entries of a directory to the disk, so that a rename in it survives a crash. */
-export async function fsyncDirectory(path: string): Promise<void> {
+/** Flushes of directories: the one under way, and the one that follows it, by path. */
+const running = new Map<string, Promise<void>>();
+const following = new Map<string, Promise<void>>();
+
+/**
+ * Flushes the entries of a directory to the disk, so that a rename in it survives a crash. Whoever asks while the same
+ * directory is being flushed shares the next flush with all who ask meanwhile: what it answers began after it was asked.
+ */
+export function fsyncDirectory(path: string): Promise<void> {
+  const shared = following.get(path);
+  if (shared !== undefined) return shared;
+  const flush = (running.get(path) ?? Promise.resolve())
+    .catch(() => {}) // Told to those who asked for that one.
+    .then(async () => {
+      following.delete(path);
+      running.set(path, flush);
+      try {
+        await fsyncFile(path);
+      } finally {
+        if (running.get(path) === flush) running.delete(path);
+      }
+    });
+  following.set(path, flush);
+  return flush;
+}
+
+/** Flushes what was written to a file. */
+export async function fsyncFile(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();

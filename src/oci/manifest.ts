@@ -123,6 +123,11 @@ export function isManifestType(mediaType: string): boolean {
   return manifestTypes.includes(mediaType);
 }
 
+/** Whether a descriptor of this type names an index, which names manifests itself. */
+export function isIndexType(mediaType: string): boolean {
+  return mediaType === mediaTypes.ociIndex || mediaType === mediaTypes.dockerList;
+}
+
 /**
  * How a referrers list shows a manifest (distribution-spec, "Listing Referrers"): artifactType falls back to
  * the config's media type; annotations are the manifest's own.

@@ -1,18 +1,16 @@
-import { type Hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../errors/error.ts';
-import { type Digest, hashFor, hexOf } from '../oci/digest.ts';
+import { type Digest, hexOf } from '../oci/digest.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
-import { readBytes } from './stream.ts';
 
 /** A blob as far as it has come, open for more. */
 export interface Partial {
   readonly path: string;
   readonly handle: FileHandle;
-  /** Bytes that stand in it, all of them in `hash`. */
+  /** Bytes that stand in it: where to go on. What they are worth shows when the blob is hashed. */
   readonly offset: number;
-  readonly hash: Hash;
 }
 
 const partialForm = /^([0-9a-f]{64}|[0-9a-f]{128})\.([0-9a-f-]+)\.([0-9a-f]{12})\.part$/;
@@ -20,7 +18,7 @@ const partialForm = /^([0-9a-f]{64}|[0-9a-f]{128})\.([0-9a-f-]+)\.([0-9a-f]{12})
 /**
  * Opens a partial file for a blob: one that was left by a process that ended, or by us, where there is one,
  * else a new one. Names are unique, and one is taken over by renaming it, so that no two write to the same file.
- * What is found is hashed; where it is as long as the blob and is not it, it starts anew.
+ * Where it is longer than the blob, it starts anew.
  */
 export async function openPartial(
   directory: string,
@@ -32,12 +30,10 @@ export async function openPartial(
   await takeOver(directory, digest, path, isBusy);
   const handle = await open(path, 'a+');
   try {
-    const found = await hashFile(handle, digest);
-    if (found.size > size || (found.size === size && found.hash.copy().digest('hex') !== hexOf(digest))) {
-      await handle.truncate(0);
-      return { path, handle, offset: 0, hash: hashFor(digest) };
-    }
-    return { path, handle, offset: found.size, hash: found.hash };
+    const found = await handle.stat();
+    if (found.size <= size) return { path, handle, offset: found.size };
+    await handle.truncate(0);
+    return { path, handle, offset: 0 };
   } catch (error) {
     await handle.close();
     throw error;
@@ -108,23 +104,4 @@ export async function dropPartials(
 /** Whether a file name is that of a partial file, and whose. */
 export function ownerOfPartial(name: string): string | undefined {
   return partialForm.exec(name)?.[2];
-}
-
-/** Hashes a whole open file, as `digest` needs it. */
-export async function hashFile(handle: FileHandle, digest: Digest): Promise<{ size: number; hash: Hash }> {
-  const hash = hashFor(digest);
-  const buffers = [Buffer.allocUnsafe(readBytes), Buffer.allocUnsafe(readBytes)] as const;
-  const readAt = (offset: number, turn: number) =>
-    handle.read(turn % 2 === 0 ? buffers[0] : buffers[1], 0, readBytes, offset);
-  let size = 0;
-  let turn = 0;
-  let next = readAt(0, turn);
-  while (true) {
-    const { bytesRead, buffer } = await next;
-    if (bytesRead === 0) return { size, hash };
-    size += bytesRead;
-    turn += 1;
-    next = readAt(size, turn);
-    hash.update(buffer.subarray(0, bytesRead));
-  }
 }

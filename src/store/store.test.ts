@@ -149,13 +149,15 @@ test('C10 a copy goes on inside a blob, and starts anew where the kept bytes are
   await second.suspend();
   const [partial] = await readdir(join(store.root, 'sluice/partial'));
   const whole = await store.begin(digest, data.length);
-  assert.equal(whole?.offset, data.length); // Hashed from the disk, not asked for again.
+  assert.equal(whole?.offset, data.length); // To be hashed from the disk, not asked for again.
   await whole?.suspend();
   assert.ok(partial !== undefined);
   const [kept = ''] = await readdir(join(store.root, 'sluice/partial'));
   const spoiled = Buffer.from(data);
   spoiled[7] = (spoiled[7] ?? 0) ^ 1;
   await writeFile(join(store.root, 'sluice/partial', kept), spoiled); // The full length, wrong bytes.
+  const wrong = await store.begin(digest, data.length);
+  await assert.rejects(wrong?.commit() ?? Promise.resolve(), isCode('DigestMismatch'));
   const anew = await store.begin(digest, data.length);
   assert.equal(anew?.offset, 0);
   await anew?.write(spoiled.subarray(0, 1000));
@@ -165,7 +167,10 @@ test('C10 a copy goes on inside a blob, and starts anew where the kept bytes are
   await mixed?.write(data.subarray(1000));
   await assert.rejects(mixed?.commit() ?? Promise.resolve(), isCode('DigestMismatch'));
   assert.deepEqual(await readdir(join(store.root, 'sluice/partial')), []);
-  await putBlob(store, digest, data);
+  const left = await store.begin(digest, data.length);
+  await left?.write(spoiled.subarray(0, 1000));
+  await left?.suspend();
+  await store.putBlob(digest, data);
   assert.deepEqual(await readFile(join(store.root, blobData(digest))), data);
 });
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { faultPoint } from '../durable/fault.ts';
-import { fsyncDirectory } from '../durable/file.ts';
-import { SluiceError } from '../errors/error.ts';
+import { fsyncDirectory, fsyncFile } from '../durable/file.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
 import { algorithmOf, type Digest, emptyDigest, hexOf, isDigestOf, isEmptyDigest } from '../oci/digest.ts';
 import { isManifestType, type Manifest, parseManifest } from '../oci/manifest.ts';
 import { isRepositoryName, isTag } from '../oci/reference.ts';
@@ -16,7 +16,7 @@ import { createHashThread } from './hash-thread.ts';
 import { createPublishLock } from './lock.ts';
 import { fileFacts, openMarks } from './mark.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
-import { dropPartials, hashFile, openPartial, ownerOfPartial, partialBytes } from './partial.ts';
+import { dropPartials, openPartial, ownerOfPartial, partialBytes } from './partial.ts';
 import { blobData, blobDirectory, layersPath, revisionsPath, tagLink, tagsPath } from './path.ts';
 import { diskError, makeDirectory, placeFile, placeLinks } from './place.ts';
 import { createNameRemoval, type NameRemoval } from './removal.ts';
@@ -54,6 +54,8 @@ export interface Store extends TreeContent, NameRemoval {
    * Errors: DigestMismatch (size 0 under another digest than that of nothing), DiskFull.
    */
   begin(digest: Digest, size: number, options?: { signal?: AbortSignal }): Promise<BlobWriter | undefined>;
+  /** Stores bytes that are at hand as a blob, durably. Errors: as `begin` and the writer. */
+  putBlob(digest: Digest, bytes: Uint8Array): Promise<void>;
   /**
    * Takes a finished file on the same file system over as a blob. Errors: DigestMismatch where its bytes are others;
    * the file is left to the caller then.
@@ -199,6 +201,7 @@ export async function openStore(root: string): Promise<Store> {
         busyPaths.add(partial.path);
         return createBlobWriter(digest, size, partial, {
           directory: join(root, blobDirectory(digest)),
+          hash: (path) => hashes.hash(path, digest),
           publish: lock.shared,
           async ended(committed) {
             busyPaths.delete(partial.path);
@@ -214,22 +217,30 @@ export async function openStore(root: string): Promise<Store> {
       }
     },
 
+    async putBlob(digest, bytes) {
+      for (;;) {
+        const writer = await store.begin(digest, bytes.length);
+        if (writer === undefined) return;
+        await writer.write(bytes.subarray(writer.offset));
+        try {
+          return await writer.commit();
+        } catch (error) {
+          // What a crash had left was the bad part, and is gone now.
+          if (writer.offset === 0 || !isSluiceError(error, 'DigestMismatch')) throw error;
+        }
+      }
+    },
+
     async adopt(path, digest) {
       const release = await flight.enter(digest);
       try {
-        const handle = await open(path, 'r+');
-        try {
-          const { hash, size } = await hashFile(handle, digest);
-          if (hash.digest('hex') !== hexOf(digest)) {
-            throw new SluiceError('DigestMismatch', `what came as the blob ${digest} has another digest`);
-          }
-          if ((await store.blobState(digest, size)) === 'verified') {
-            use(digest);
-            return;
-          }
-          await handle.sync();
-        } finally {
-          await handle.close();
+        await fsyncFile(path);
+        if ((await hashes.hash(path, digest)) !== hexOf(digest)) {
+          throw new SluiceError('DigestMismatch', `what came as the blob ${digest} has another digest`);
+        }
+        if ((await store.blobState(digest, (await stat(path)).size)) === 'verified') {
+          use(digest);
+          return;
         }
         await lock.shared(async () => {
           const flushParents = await makeDirectory(join(root, blobDirectory(digest)));
@@ -279,11 +290,7 @@ export async function openStore(root: string): Promise<Store> {
         );
       }
       const manifest = parseManifest(raw.bytes, raw.mediaType);
-      const writer = await store.begin(raw.digest, raw.bytes.length);
-      if (writer !== undefined) {
-        if (writer.offset < raw.bytes.length) await writer.write(raw.bytes.subarray(writer.offset));
-        await writer.commit();
-      }
+      await store.putBlob(raw.digest, raw.bytes);
       await lock.shared(async () => {
         await requireChildren(repository, manifest, options);
         if ((await fileFacts(dataPath(raw.digest)))?.size !== raw.bytes.length) {

@@ -11,7 +11,7 @@ import { readBytes } from './stream.ts';
 export interface BlobWriter {
   readonly digest: Digest;
   readonly size: number;
-  /** Bytes that stood on disk already when it was opened, hashed: where the source is to be read from. */
+  /** Bytes that stood on disk already when it was opened: where the source is to be read from. */
   readonly offset: number;
   /**
    * Takes the next bytes, which are the caller's again when it resolves.
@@ -21,8 +21,9 @@ export interface BlobWriter {
   /** Flushes to the disk what has come, and nothing more. Errors: DiskFull. */
   settle(): Promise<void>;
   /**
-   * Compares size and hash, then makes the blob visible, durably. Errors: DigestMismatch, DiskFull; the partial
-   * file is then gone. Where `offset` was not 0 the kept bytes may be the bad ones: begin once more.
+   * Flushes, reads the file back and compares its hash, then makes the blob visible, durably. Errors: DigestMismatch,
+   * DiskFull; the partial file is then gone. Where `offset` was not 0 the kept bytes may be the bad ones: begin once
+   * more.
    */
   commit(): Promise<void>;
   /** Stops and keeps what has come, for a later `begin` to go on with. */
@@ -35,6 +36,8 @@ export interface BlobWriter {
 export interface WriterHome {
   /** Where the blob's file `data` is to stand. */
   readonly directory: string;
+  /** The hexadecimal digits of a file's hash, read from the disk. */
+  hash(path: string): Promise<string>;
   /** Told once, when the writer has ended: with the blob's file in place, or without. */
   ended(committed: boolean): Promise<void>;
   /** Runs what makes the blob visible, apart from removals. */
@@ -42,8 +45,9 @@ export interface WriterHome {
 }
 
 /**
- * Chunks are hashed while the disk writes. Small ones are gathered to `readBytes`, so that the disk sees few
- * and large writes whatever the network gives.
+ * What comes is only written; the flushed file itself is hashed before it gets its name, so that one reading proves
+ * both what came and what the disk made of it. Small chunks are gathered to `readBytes`, so that the disk sees few and
+ * large writes whatever the network gives.
  */
 export function createBlobWriter(
   digest: Digest,
@@ -51,7 +55,7 @@ export function createBlobWriter(
   partial: Partial,
   home: WriterHome,
 ): BlobWriter {
-  const { handle, hash } = partial;
+  const { handle } = partial;
   let received = partial.offset;
   let gathered: Buffer | undefined;
   let gatheredBytes = 0;
@@ -106,13 +110,10 @@ export function createBlobWriter(
           if (gatheredBytes + chunk.length > gathered.length) await flush();
           gathered.set(chunk, gatheredBytes);
           gatheredBytes += chunk.length;
-          hash.update(chunk);
           return;
         }
         await flush();
-        const written = writeAll(chunk);
-        hash.update(chunk);
-        await written;
+        await writeAll(chunk);
       }),
 
     settle: () =>
@@ -132,12 +133,12 @@ export function createBlobWriter(
             `the blob ${digest} ended after ${received} of ${size} bytes`,
           );
         }
-        if (hash.digest('hex') !== hexOf(digest)) {
-          throw new SluiceError('DigestMismatch', `what came as the blob ${digest} has another digest`);
-        }
         faultPoint('store-blob-written');
         await handle.sync();
         faultPoint('store-blob-synced');
+        if ((await home.hash(partial.path)) !== hexOf(digest)) {
+          throw new SluiceError('DigestMismatch', `what came as the blob ${digest} has another digest`);
+        }
         await home.publish(async () => {
           const flushParents = await makeDirectory(home.directory);
           faultPoint('store-blob-directory');
