@@ -77,9 +77,13 @@ export async function copyToNodes(
     const count = async <T extends KubeObject>(kind: KindRef<T>) => {
       const scope = { logger: silentLogger, clock: systemClock, signal: stop.signal };
       const informer = createInformer(client, kind, scope);
+      const generations = new Map<string, number | undefined>();
       informer.onChange(({ object }) => {
-        const name = `${kind.kind} ${object.metadata.name}`;
-        if (counting) writes[name] = (writes[name] ?? 0) + 1;
+        const { name, generation } = object.metadata;
+        const what = `${kind.kind} ${name}`;
+        const isWish = generations.has(name) && generations.get(name) !== generation; // A person's, not the copy's.
+        generations.set(name, generation);
+        if (counting && !isWish) writes[what] = (writes[what] ?? 0) + 1;
       });
       informer.start();
       await informer.synced();

@@ -2,10 +2,10 @@ import type { Condition } from '../api/core.ts';
 import { humanBytes } from '../observe/bytes.ts';
 import type { ContentNodeStatus } from './status.ts';
 
-/** What a NodeUpdate says, without how far copies are. */
+/** What a NodeUpdate says, without how far copies are; that one verifies now is one more step on its way. */
 export function withoutProgress(status: ContentNodeStatus): unknown {
   const copies = status.copies.map(({ release, state, reason, message, bytesTotal }) => {
-    return { release, state, reason, message, bytesTotal };
+    return { release, state: state === 'Verifying' ? 'Copying' : state, reason, message, bytesTotal };
   });
   return { ...status, copies };
 }

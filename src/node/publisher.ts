@@ -5,7 +5,7 @@ import type { MachineConfigNode } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isConflict } from '../kube/error.ts';
 import type { Clock } from '../observe/clock.ts';
-import { createWritePace, progressMs } from '../release/write-pace.ts';
+import { createWritePace, progressWaits, type Waits } from '../release/write-pace.ts';
 import { asSeen, withoutMessages, withoutProgress } from './progress-words.ts';
 import {
   type ContentNodeStatus,
@@ -16,7 +16,7 @@ import {
 } from './status.ts';
 
 /** Progress stands in NodeUpdate; where only the words about it change in MachineConfigNode, they follow this often. */
-const messagesMs = 60_000;
+const messagesWaits: Waits = { afterNews: 60_000, afterProgress: 60_000 };
 
 export interface Publisher {
   /** Writes what has changed since the last call. Errors: those of the client; a later call writes it all. */
@@ -43,8 +43,8 @@ export function createPublisher(
     return (await client.get(kind, nodeName)).metadata.uid === uid;
   }
 
-  const updatePace = createWritePace(progressMs, clock);
-  const nodePace = createWritePace(messagesMs, clock);
+  const updatePace = createWritePace(progressWaits, clock);
+  const nodePace = createWritePace(messagesWaits, clock);
 
   async function publishNodeUpdate(status: ContentNodeStatus): Promise<void> {
     const seen = JSON.stringify(asSeen(status));

@@ -47,7 +47,7 @@ test('D21 a status that somebody else wrote meanwhile is a conflict that reading
   );
 });
 
-test('of a copy its state is written at once, its words at most every ten seconds, and the last of them always', async () => {
+test('of a copy its state is written at once, its words after ten seconds and then every twenty, and the last of them always', async () => {
   const { client } = cluster;
   const kind = client.kinds.InternalReleaseImage;
   const clock = createFakeClock();
@@ -93,6 +93,8 @@ test('of a copy its state is written at once, its words at most every ten second
   assert.equal(await said(), '0%');
   await clock.advance(1_000);
   assert.equal(await write(status('Copying', '10%', 'on 2 of 3 nodes')), 'Written');
+  assert.equal(await write(status('Copying', '11%', 'on 2 of 3 nodes')), 'Later');
+  assert.equal(writer.remainingMs(), 20_000);
   await clock.advance(1_000);
   assert.equal(await write(status('Paused', '11%', '')), 'Written');
   assert.equal(await write(status('Copying', '11%', '')), 'Written');

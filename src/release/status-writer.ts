@@ -2,7 +2,7 @@ import type { InternalReleaseImage } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { ReleaseImageStatus, ReleaseStatus } from './report.ts';
-import { createWritePace, progressMs } from './write-pace.ts';
+import { createWritePace, progressWaits } from './write-pace.ts';
 
 export interface StatusWriter {
   /**
@@ -15,7 +15,7 @@ export interface StatusWriter {
 }
 
 export function createStatusWriter(client: KubeClient, clock: Clock): StatusWriter {
-  const pace = createWritePace(progressMs, clock);
+  const pace = createWritePace(progressWaits, clock);
   return {
     remainingMs: pace.remainingMs,
     async write(object, status) {
