@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { AnyObject } from '../api/core.ts';
 import type { ObjectState, Survey } from '../install/survey.ts';
 import type { UninstallStep } from '../install/uninstall.ts';
@@ -37,7 +37,9 @@ export function command(): Command {
   )
     .option(...image)
     .option('--dry-run', 'say what would be done, and change nothing')
-    .option(formatFlag, 'yaml or json: print what would be applied, and change nothing')
+    .addOption(
+      new Option(formatFlag, 'print what would be applied, and change nothing').choices(['yaml', 'json']),
+    )
     .action((options: ClusterOptions) => withCluster(options, install));
   withConnection(
     root

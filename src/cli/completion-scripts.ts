@@ -8,6 +8,8 @@ export interface Continuation {
   readonly path: string;
   /** Subcommands, fixed words and long options. */
   readonly words: readonly string[];
+  /** Options that take one of a few words: their names (`-o`, `--output`), and the words. */
+  readonly values: readonly { readonly options: readonly string[]; readonly words: readonly string[] }[];
   /** What its argument names. */
   readonly names?: NameKind;
 }
@@ -31,6 +33,15 @@ _sluice() {
       ${pathsOf(all, '"')}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;
     esac
   done
+  # --option=word comes as three words.
+  if [ "$current" = = ]; then
+    current=''
+  elif [ "$previous" = = ]; then
+    previous=\${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  case "$path $previous" in
+${valueCases(all, (pattern, words) => `    ${pattern}) COMPREPLY=($(compgen -W '${words}' -- "$current")); return ;;`)}
+  esac
   case "$previous" in
 ${Object.entries(namesByOption)
   .map(([option, kind]) => `    ${option}) names=${kind} ;;`)
@@ -57,6 +68,9 @@ _sluice() {
       (${pathsOf(all, '"')}) place="\${place:+$place }$words[i]" ;;
     esac
   done
+  case "$place $words[CURRENT-1]" in
+${valueCases(all, (pattern, words) => `    (${pattern}) compadd -- ${words}; return ;;`)}
+  esac
   case "$words[CURRENT-1]" in
 ${Object.entries(namesByOption)
   .map(([option, kind]) => `    (${option}) names=${kind} ;;`)
@@ -82,12 +96,18 @@ compdef _sluice sluice`,
       '  end',
       '  test "$path" = "$argv[1]"',
       'end',
-      ...all.flatMap(({ path, words, names }) => [
-        ...words.map((word) =>
-          word.startsWith('--')
-            ? `complete -c sluice -n "__sluice_path '${path}'" -l ${word.slice(2)}${namesByOption[word] === undefined ? '' : ` -x -a '(sluice completion names ${namesByOption[word]} 2>/dev/null)'`}`
-            : `complete -c sluice -f -n "__sluice_path '${path}'" -a ${word}`,
+      ...all.flatMap(({ path, words, values, names }) => [
+        ...values.map(
+          ({ options, words }) =>
+            `complete -c sluice -n "__sluice_path '${path}'"${options.map(fishOption).join('')} -x -a '${words.join(' ')}'`,
         ),
+        ...words
+          .filter((word) => !values.some(({ options }) => options.includes(word)))
+          .map((word) =>
+            word.startsWith('--')
+              ? `complete -c sluice -n "__sluice_path '${path}'" -l ${word.slice(2)}${namesByOption[word] === undefined ? '' : ` -x -a '(sluice completion names ${namesByOption[word]} 2>/dev/null)'`}`
+              : `complete -c sluice -f -n "__sluice_path '${path}'" -a ${word}`,
+          ),
         ...(names === undefined
           ? []
           : [
@@ -96,6 +116,24 @@ compdef _sluice sluice`,
       ]),
     ].join('\n'),
 };
+
+/** A case for each set of words, with all the options that take it. */
+function valueCases(all: readonly Continuation[], line: (pattern: string, words: string) => string): string {
+  const patterns = new Map<string, string[]>();
+  for (const { path, values } of all) {
+    for (const { options, words } of values) {
+      const key = words.join(' ');
+      const own = options.map((option) => `"${path} ${option}"`);
+      patterns.set(key, [...(patterns.get(key) ?? []), ...own]);
+    }
+  }
+  return [...patterns].map(([words, own]) => line(own.join('|'), words)).join('\n');
+}
+
+/** An option as complete(1) of fish takes it. */
+function fishOption(option: string): string {
+  return option.startsWith('--') ? ` -l ${option.slice(2)}` : ` -s ${option.slice(1)}`;
+}
 
 function pathsOf(all: readonly Continuation[], quote: string): string {
   return all

@@ -59,6 +59,17 @@ for (const [shell, ask] of Object.entries(asked)) {
       assert.ok(complete('node', 'why', 'm').includes('master-0'));
       assert.ok(complete('window', 'open', '--nodes', '').includes('completion-names-node'));
       assert.ok(complete('completion', '').includes('zsh'));
+      const closed = { '-o': 'wide yaml', '--output': 'json name' };
+      for (const [option, words] of Object.entries(closed)) {
+        const found = complete('release', 'ls', option, '');
+        for (const word of words.split(' ')) assert.ok(found.includes(word), `${option}: ${found}`);
+        assert.ok(!found.includes('--output') && !found.includes('master-0'), `${option}: ${found}`);
+      }
+      assert.ok(complete('up', '--workload', '').includes('sandbox'));
+      assert.ok(complete('release', 'catalogs', '--olm', '').includes('v1'));
+      assert.ok(!complete('cluster', 'install', '-o', '').includes('wide'), 'it takes yaml and json alone');
+      if (shell === 'bash') assert.ok(complete('release', 'ls', '--output', '=', 'js').includes('json'));
+      if (shell === 'fish') assert.ok(complete('release', 'ls', '--output=js').includes('--output=json'));
     },
   );
 }

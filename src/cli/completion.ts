@@ -1,8 +1,9 @@
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import type { CommandEntry } from './command-entry.ts';
 import { type Continuation, type NameKind, nameKinds, scripts } from './completion-scripts.ts';
 import { connect } from './connect.ts';
+import { formatFlag, formats } from './output.ts';
 
 /** `sluice completion bash|zsh|fish`, and `completion names KIND`, which the scripts ask. */
 export function command(table: readonly CommandEntry[]): Command {
@@ -35,7 +36,7 @@ Examples:
 
 /** What may follow each command, read from the commands themselves. */
 async function continuations(table: readonly CommandEntry[]): Promise<Continuation[]> {
-  const all: Continuation[] = [{ path: '', words: table.map((entry) => entry.name) }];
+  const all: Continuation[] = [{ path: '', words: table.map((entry) => entry.name), values: [] }];
   const walk = (command: Command, path: string) => {
     const fixed = path === 'completion' ? ['bash', 'zsh', 'fish'] : [];
     const children = command.commands.map((child) => child.name()).filter((name) => name !== 'help');
@@ -44,12 +45,20 @@ async function continuations(table: readonly CommandEntry[]): Promise<Continuati
     all.push({
       path,
       words: [...fixed, ...children, ...new Set([...options, '--help'])],
+      values: command.options.flatMap(valuesOf),
       ...(names === undefined ? {} : { names }),
     });
     for (const child of command.commands) if (child.name() !== 'help') walk(child, `${path} ${child.name()}`);
   };
   for (const entry of table) walk((await entry.load()).command(table), entry.name);
   return all;
+}
+
+/** The words of which an option takes one, where they are known. */
+function valuesOf({ short, long, flags, argChoices }: Option): Continuation['values'] {
+  const words = argChoices ?? (flags === formatFlag ? formats : []);
+  const options = [short, long].filter((each) => each !== undefined);
+  return words.length === 0 ? [] : [{ options, words }];
 }
 
 /** What the first argument of a command names. */

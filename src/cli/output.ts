@@ -2,7 +2,8 @@ import { stripVTControlCharacters, styleText } from 'node:util';
 import { SluiceError } from '../errors/error.ts';
 import { asCalled } from './called.ts';
 
-export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';
+export const formats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+export type Format = (typeof formats)[number];
 
 /** The words for `-o`, as commander's option takes them. */
 export const formatFlag = '-o, --output <format>';
@@ -11,7 +12,8 @@ export const formatHelp = 'table, wide, json, yaml or name';
 /** Errors: Usage for a word that is no format. */
 export function parseFormat(word: string | undefined): Format {
   if (word === undefined) return 'table';
-  if (['table', 'wide', 'json', 'yaml', 'name'].includes(word)) return word as Format;
+  const format = formats.find((each) => each === word);
+  if (format !== undefined) return format;
   throw new SluiceError('Usage', `-o ${word} is not a format`, { next: `Use one of: ${formatHelp}.` });
 }
 

@@ -3,7 +3,7 @@ import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { applyCatalogs, type CatalogOutcome, type CatalogResult, nameOf } from '../release/catalog-apply.ts';
-import { catalogObjects, type OlmVersion } from '../release/catalogs.ts';
+import { catalogObjects } from '../release/catalogs.ts';
 import { clusterContent } from '../release/content.ts';
 import { readerIdentity } from '../release/reader.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
@@ -30,7 +30,7 @@ export async function catalogs(client: KubeClient, text = '', options: Options):
   try {
     const reference = { digest: bundle.bundleDigest };
     const { document } = await openBundle(content, reference, await trustedKeys(client));
-    const versions = options.olm === undefined ? (['v0', 'v1'] as const) : [versionOf(options.olm)];
+    const versions = options.olm === undefined ? (['v0', 'v1'] as const) : [options.olm];
     const items = catalogObjects(document, {
       versions,
       defaultSourcesOff: options.defaultSourcesOff === true,
@@ -87,11 +87,6 @@ function resultData({ applied, left }: CatalogResult, dryRun: boolean): object {
     applied: applied.map(({ object, outcome }) => ({ ...named(object), outcome })),
     left: left.map(named),
   };
-}
-
-function versionOf(text: string): OlmVersion {
-  if (text === 'v0' || text === 'v1') return text;
-  throw new SluiceError('Usage', `--olm ${text}: it is v0 (CatalogSource) or v1 (ClusterCatalog)`);
 }
 
 /** `sluice release mirrors`: the mirror sets of the cluster as a file of podman, skopeo and CRI-O. */

@@ -5,7 +5,7 @@ export interface ReleaseOptions extends ConnectOptions {
   readonly wait?: boolean;
   readonly timeout?: string;
   readonly dryRun?: boolean;
-  readonly olm?: string;
+  readonly olm?: 'v0' | 'v1';
   readonly defaultSourcesOff?: boolean;
   readonly apply?: boolean;
   readonly namespace?: string;

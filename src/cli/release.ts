@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { connect, durationOption, withConnection } from './connect.ts';
 import { formatFlag, formatHelp } from './output.ts';
 import type { ReleaseOptions } from './release-options.ts';
@@ -50,7 +50,12 @@ export function command(): Command {
       .description('The objects by which the cluster finds the operators of a release: shown, or applied'),
   )
     .argument('<release>', "a bundle's name, or a version")
-    .option('--olm <version>', 'v0 (CatalogSource) or v1 (ClusterCatalog); default: both')
+    .addOption(
+      new Option('--olm <version>', 'v0 (CatalogSource) or v1 (ClusterCatalog); default: both').choices([
+        'v0',
+        'v1',
+      ]),
+    )
     .option('--default-sources-off', 'turn the catalogs of the internet off as well (OperatorHub)')
     .option('--apply', 'make them stand in the cluster; nothing of others is changed or removed')
     .option('--dry-run', 'only say what --apply would change, tried on the API server')

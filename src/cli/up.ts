@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { SluiceError } from '../errors/error.ts';
+import type { UpLayout } from '../up/layout.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
+import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
 
 interface UpCommandOptions {
-  readonly dir: string;
+  readonly dir?: string;
   readonly release?: string;
   readonly key?: string[];
   readonly nodes: string;
@@ -12,13 +14,14 @@ interface UpCommandOptions {
   readonly output?: string;
 }
 
-const dirDefault = '/var/lib/sluice/up';
-
 /** `sluice up`, `up status`, `up stop`. */
 export function command(): Command {
   const root = new Command()
     .description('Run a whole cluster on this machine, to rehearse an update')
-    .option('--dir <dir>', 'where everything of it is kept', dirDefault)
+    .option(
+      '--dir <dir>',
+      `where everything of it is kept (default: ${upDirectoryDefault}; status and stop: that of KUBECONFIG)`,
+    )
     .option(
       '--release <media>',
       'the signed bundle that it is installed with, at the first start (directory, ISO or tar)',
@@ -49,8 +52,8 @@ console is served on loopback: the link to log in is printed, and by 'sluice con
 
 Examples:
   sluice up --release ./1.0.0 --key sluice.pub --dir ./rehearsal
-  export KUBECONFIG=./rehearsal/kubeconfig; kubectl get nodes,clusterversion
-  sluice up status --dir ./rehearsal
+  export KUBECONFIG=$PWD/rehearsal/kubeconfig; sluice release ls
+  sluice up status                                   The cluster of KUBECONFIG
   sluice up stop --dir ./rehearsal`,
   );
   return root;
@@ -67,7 +70,7 @@ async function start(options: UpCommandOptions): Promise<void> {
   const { selfCommand } = await import('../program/self.ts');
   followParent();
   await runUp({
-    dir: resolve(options.dir),
+    dir: resolve(options.dir ?? upDirectoryDefault),
     release: options.release === undefined ? undefined : resolve(options.release),
     keyFiles: (options.key ?? []).map((file) => resolve(file)),
     nodes,
@@ -80,27 +83,44 @@ async function start(options: UpCommandOptions): Promise<void> {
   });
 }
 
-async function status(options: UpCommandOptions): Promise<void> {
-  const format = parseFormat(options.output);
+/** The cluster that is meant: that of `--dir`, else that of the kubeconfig in use, else the usual place's. */
+async function findRunning(options: UpCommandOptions): Promise<{ layout?: UpLayout; looked: string }> {
   const { upLayout } = await import('../up/layout.ts');
   const { runningState } = await import('../up/state.ts');
-  const state = await runningState(upLayout(resolve(options.dir)));
-  if (state === undefined) throw new SluiceError('NotFound', `no cluster runs from ${resolve(options.dir)}`);
+  const { directories } = findUpDirectories({ dir: options.dir }, process.env);
+  const looked = directories.join(', ');
+  for (const directory of directories) {
+    const layout = upLayout(directory);
+    if ((await runningState(layout)) !== undefined) return { layout, looked };
+  }
+  return { looked };
+}
+
+async function status(options: UpCommandOptions): Promise<void> {
+  const format = parseFormat(options.output);
+  const { runningState } = await import('../up/state.ts');
+  const { layout, looked } = await findRunning(options);
+  const state = layout === undefined ? undefined : await runningState(layout);
+  if (layout === undefined || state === undefined) {
+    throw new SluiceError('NotFound', `no cluster runs from ${looked}`, {
+      next: 'Name the directory of one that runs: --dir DIR; or start one: sluice up --dir DIR.',
+    });
+  }
   if (format === 'json' || format === 'yaml') return await printObject(state, format);
   if (format === 'name') return print(state.nodes.map((node) => `node/${node.name}`).join('\n'));
   print(`${state.phase}: installed with ${state.release}, process ${state.pid}`);
   print(`  export KUBECONFIG=${state.kubeconfig}`);
   for (const node of state.nodes) print(`  ${node.name}   registry ${node.registry}   ${node.dir}`);
   if (state.consoleUrl !== undefined) {
-    print(`  console: ${state.consoleUrl} (to log in: sluice console link --dir ${resolve(options.dir)})`);
+    print(`  console: ${state.consoleUrl} (to log in: sluice console link --dir ${layout.dir})`);
   }
   print(`  containers: ${state.workload.runner}`);
   print(`  registries: CA ${state.caFile}, credentials ${state.authFile}`);
 }
 
 async function stop(options: UpCommandOptions): Promise<void> {
-  const { upLayout } = await import('../up/layout.ts');
   const { stopRunning } = await import('../up/stop.ts');
-  const layout = upLayout(resolve(options.dir));
-  note((await stopRunning(layout)) ? 'stopped' : `no cluster runs from ${layout.dir}`);
+  const { layout, looked } = await findRunning(options);
+  const ended = layout !== undefined && (await stopRunning(layout));
+  note(ended ? `the cluster of ${layout.dir} is stopped` : `no cluster runs from ${looked}`);
 }

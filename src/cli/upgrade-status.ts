@@ -4,6 +4,7 @@ import type { ClusterOperator, ClusterVersion, NodeUpdate } from '../api/resourc
 import { conditionIs, findCondition } from '../kube/conditions.ts';
 import { poolOf } from '../rollout/rules.ts';
 import { humanDuration, renderTable } from './output.ts';
+import type { Detail } from './upgrade-details.ts';
 import { type HealthFinding, healthFindings } from './upgrade-health.ts';
 import { conditionOf } from './upgrade-view.ts';
 
@@ -14,9 +15,6 @@ export interface UpdateObjects {
   readonly nodes: readonly Node[];
   readonly updates: readonly NodeUpdate[];
 }
-
-export const detailWords = ['none', 'all', 'nodes', 'health', 'operators'] as const;
-export type Detail = (typeof detailWords)[number];
 
 /** Rows of a table that are shown unless all are asked for. */
 const rowsShown = 10;

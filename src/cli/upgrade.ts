@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { ClusterVersion } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -10,6 +10,7 @@ import { type Format, formatFlag, formatHelp, note, parseFormat, print, printObj
 import { collectNames, printReport } from './preflight.ts';
 import { acceptedHere } from './preflight-accept.ts';
 import { exitCodeOf } from './preflight-report.ts';
+import { type Detail, detailWords } from './upgrade-details.ts';
 import { reportCommand } from './upgrade-report.ts';
 
 interface UpgradeOptions extends ConnectOptions {
@@ -20,7 +21,7 @@ interface UpgradeOptions extends ConnectOptions {
   readonly force?: boolean;
   readonly accept?: readonly string[];
   readonly wait?: boolean;
-  readonly details?: string;
+  readonly details?: Detail;
   readonly output?: string;
   readonly detailedExitcode?: boolean;
 }
@@ -58,7 +59,7 @@ export function command(): Command {
     .option(formatFlag, formatHelp)
     .action((options: UpgradeOptions) => withClient(options, (client) => upgrade(client, options)));
   withConnection(root.command('status').description('How far the update is, and what it waits for'))
-    .option('--details <what>', 'none, all, nodes, health or operators: more of the same picture')
+    .addOption(new Option('--details <what>', 'more of the same picture').choices(detailWords))
     .option(formatFlag, formatHelp)
     .action((_: object, self: Command) => {
       const options = self.optsWithGlobals() as UpgradeOptions;
@@ -260,14 +261,8 @@ async function status(client: KubeClient, options: UpgradeOptions): Promise<void
   print(versionLines(version, now, columns).join('\n'));
   const isMoving = version.status?.history?.[0]?.state !== 'Completed';
   if (!isMoving && format !== 'wide' && options.details === undefined) return;
-  const { detailWords, updateStatus } = await import('./upgrade-status.ts');
-  const words = options.details ?? (format === 'wide' ? 'all' : 'none');
-  const detail = detailWords.find((word) => word === words);
-  if (detail === undefined) {
-    throw new SluiceError('Usage', `--details ${words} is not known`, {
-      next: `Use one of: ${detailWords.join(', ')}.`,
-    });
-  }
+  const { updateStatus } = await import('./upgrade-status.ts');
+  const detail = options.details ?? (format === 'wide' ? 'all' : 'none');
   const { kinds } = client;
   const [operators, nodes, updates] = await Promise.all([
     client.list(kinds.ClusterOperator),

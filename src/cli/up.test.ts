@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { repository } from '../../tests/tier.ts';
+import { upLayout } from '../up/layout.ts';
+import { startTicksOf, type UpState, writeState } from '../up/state.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'sluice-up-command-'));
+after(() => rmSync(directory, { recursive: true }));
+
+test('up status and up stop mean the cluster whose kubeconfig is in use', async (t) => {
+  const layout = upLayout(directory);
+  const process_ = spawn('sleep', ['600']);
+  const gone = once(process_, 'exit');
+  t.after(() => process_.kill('SIGKILL'));
+  const state = {
+    pid: process_.pid,
+    startTicks: await startTicksOf(process_.pid ?? 0),
+    phase: 'ready',
+    release: '1.0.0',
+    kubeconfig: layout.kubeconfig,
+    workload: { runner: 'sandbox', notIsolated: [] },
+    nodes: [{ name: 'master-0', address: '127.22.62.11', registry: '127.22.62.11:22625', dir: directory }],
+  } as unknown as UpState;
+  await writeState(layout, state);
+  const sluice = (...words: string[]) =>
+    spawnSync(join(repository, 'sluice'), words, {
+      encoding: 'utf8',
+      env: { ...process.env, KUBECONFIG: layout.kubeconfig },
+    });
+  assert.match(sluice('up', 'status').stdout, /^ready: installed with 1\.0\.0, process \d+$/m);
+  assert.equal(sluice('up', 'status', '-o', 'name').stdout, 'node/master-0\n');
+  const other = sluice('up', 'status', '--dir', '/nowhere');
+  assert.equal(other.status, 1);
+  assert.match(other.stderr, /no cluster runs from \/nowhere\n {2}next: .*--dir DIR/);
+  assert.equal(sluice('up', 'stop').stderr, `the cluster of ${directory} is stopped\n`);
+  await gone;
+  assert.equal(sluice('up', 'stop').stderr, `no cluster runs from ${directory}\n`);
+});
