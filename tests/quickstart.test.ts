@@ -108,6 +108,9 @@ test(
       const got = kubectl('get', kinds, '-A');
       assert.equal(got.status, 0, got.stderr);
       assert.match(got.stdout, /clusterversion\S*\/version\s+1\.1\.0\s+True\s+False/);
+      const well =
+        /machineconfignode\S*\/master-0 +master +False +AllReleasesAvailable +\S+ +All the release/;
+      assert.match(got.stdout, well);
       for (const name of ['internalreleaseimage', 'machineconfignode', 'updatepreflight', 'nodeupdate']) {
         assert.match(got.stdout, new RegExp(`^${name}|${name}\\S*/`, 'm'));
       }

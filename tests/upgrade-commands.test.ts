@@ -124,15 +124,23 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       release = resolve;
     });
     ends = { ...blocks, after };
-    const args = ['upgrade', '--to', '1.1.0', '--kubeconfig', plane.cluster.kubeconfig];
-    const child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      if (/Requested update/.test(text)) child.kill('SIGINT');
-      said += text;
-    });
-    const [code] = await once(child, 'close');
-    assert.equal(code, 130, said);
+    const leftAt = async (words: RegExp, ...more: string[]) => {
+      const args = ['upgrade', '--to', '1.1.0', '--kubeconfig', plane.cluster.kubeconfig, ...more];
+      const child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+      let said = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        if (words.test(text)) child.kill('SIGINT');
+        said += text;
+      });
+      const [code] = await once(child, 'close');
+      assert.equal(code, 130, said);
+      return said;
+    };
+    assert.match(
+      await leftAt(/preflight: /, '--dry-run'),
+      /the preflight update-\w+ goes on by itself; it changes nothing\n {2}see what it found: \S*sluice preflight show update-\w+\n/,
+    );
+    const said = await leftAt(/Requested update/);
     assert.match(
       said,
       /the request for 1\.1\.0 stands[\s\S]* {2}see how it goes: \S*sluice upgrade status\n/,
@@ -235,7 +243,11 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     assert.match(again, /the cluster runs 1\.1\.0 already/);
     const dry = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 0);
     assert.match(dry.stdout, /PASSED: [\s\S]*CHECK +COMPONENT +RESULT/);
-    assert.match(dry.stderr, /the cluster runs 1\.1\.0 already: there is nothing to update/);
+    assert.doesNotMatch(dry.stdout, /Update: /, 'no next step that is none');
+    assert.match(
+      dry.stderr,
+      /runs 1\.1\.0 already: there is nothing to update.*\n {2}.*upgrade report show 1\.1\.0/,
+    );
     await sluice(['upgrade', '--to', '1.0.0'], 3);
     const { stderr: back } = await sluice(['upgrade', '--to', '1.1.0'], 0);
     assert.match(back, /Taken back: the request for 1\.0\.0\.\n.*runs 1\.1\.0 already/);

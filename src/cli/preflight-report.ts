@@ -23,12 +23,13 @@ const digestCharsShown = 19;
 
 /**
  * @param options.wide all rows; without it, components that ship no check are only counted.
+ * @param options.nothingFollows the cluster has the release already: no update is offered.
  * @param now milliseconds since the epoch.
  */
 export function reportView(
   object: UpdatePreflight,
   now: number,
-  options: { wide?: boolean } = {},
+  options: { wide?: boolean; nothingFollows?: boolean } = {},
 ): ReportView {
   const { status } = object;
   const checks = status?.checks ?? [];
@@ -48,7 +49,7 @@ export function reportView(
     ]),
     colours: shown.map(colourOf),
     ...(note === undefined ? {} : { note }),
-    next: nextOf(object, checks),
+    next: nextOf(object, checks, options.nothingFollows === true),
   };
 }
 
@@ -157,7 +158,11 @@ function summaryOf(row: Row): string {
     : message;
 }
 
-function nextOf({ status, spec }: UpdatePreflight, checks: readonly Row[]): string[] {
+function nextOf(
+  { status, spec }: UpdatePreflight,
+  checks: readonly Row[],
+  nothingFollows: boolean,
+): string[] {
   const lines: string[] = [];
   const version = status?.target?.version ?? spec.version;
   const to = version === undefined ? '' : ` --to ${version}`;
@@ -179,7 +184,7 @@ function nextOf({ status, spec }: UpdatePreflight, checks: readonly Row[]): stri
     lines.push(
       `What could not be looked at counts as no: mend it, then look again: sluice preflight run${to}`,
     );
-  } else if (status?.verdict === 'Passed') lines.push(`Update: sluice upgrade${to}`);
+  } else if (status?.verdict === 'Passed' && !nothingFollows) lines.push(`Update: sluice upgrade${to}`);
   return lines;
 }
 

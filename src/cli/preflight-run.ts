@@ -4,6 +4,8 @@ import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
 import { type NamedRelease, requestRun } from '../preflight/request.ts';
+import { terminationSignal } from '../process/parent.ts';
+import { leave } from './leave.ts';
 import { note } from './output.ts';
 import { createStepView, stepOf } from './upgrade-progress.ts';
 
@@ -13,13 +15,15 @@ const runMs = 35 * 60_000;
 
 /**
  * Runs a preflight, or joins the one that is in flight for the same release, and tells its progress on standard
- * error. Resolves with the finished report. Errors: Timeout.
+ * error. Resolves with the finished report; with undefined where the person has left (Ctrl-C), who is told what goes on.
+ * Errors: Timeout.
  */
 export async function runPreflight(
   client: KubeClient,
   release: NamedRelease,
   options: { readonly accept?: readonly string[]; readonly timeout?: string } = {},
-): Promise<UpdatePreflight> {
+): Promise<UpdatePreflight | undefined> {
+  const signal = terminationSignal();
   const { clusterVersionNamespace: namespace } = names(client.platform);
   const kind = client.kinds.UpdatePreflight;
   const { object, runID, joined } = await requestRun(client, release, options);
@@ -29,19 +33,31 @@ export async function runPreflight(
     each?.status?.runID === runID || each?.status?.history?.some((run) => run.runID === runID) === true;
   const isTakenUp = (each: UpdatePreflight | undefined) =>
     isOurs(each) || each?.status?.verdict === 'Running';
-  await waitFor(client, kind, name, isTakenUp, {
-    namespace,
-    timeoutMs: takeUpMs,
-    what: `the controller to take up the preflight ${name} (does it run? sluice controller)`,
-  });
   const view = createStepView();
-  const finished = await waitFor(client, kind, name, (each) => tellProgress(each), {
-    namespace,
-    timeoutMs: runMs,
-    what: `the preflight ${name} to end`,
-    describe: (each) => (each as UpdatePreflight | undefined)?.status?.message ?? 'it is gone',
-  });
-  view.end();
+  let finished: UpdatePreflight | undefined;
+  try {
+    await waitFor(client, kind, name, isTakenUp, {
+      namespace,
+      timeoutMs: takeUpMs,
+      signal,
+      what: `the controller to take up the preflight ${name} (does it run? sluice controller)`,
+    });
+    finished = await waitFor(client, kind, name, (each) => tellProgress(each), {
+      namespace,
+      timeoutMs: runMs,
+      signal,
+      what: `the preflight ${name} to end`,
+      describe: (each) => (each as UpdatePreflight | undefined)?.status?.message ?? 'it is gone',
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    leave(`the preflight ${name} goes on by itself; it changes nothing`, [
+      `see what it found: sluice preflight show ${name}`,
+    ]);
+    return undefined;
+  } finally {
+    view.end();
+  }
   if (finished === undefined)
     throw new SluiceError('NotFound', `the preflight ${name} was deleted while it ran`, {
       next: `Run it again: sluice preflight run${release.version === undefined ? '' : ` --to ${release.version}`}.`,

@@ -116,17 +116,25 @@ async function run(client: KubeClient, options: RunOptions): Promise<void> {
   }
   const { runPreflight } = await import('./preflight-run.ts');
   const object = await runPreflight(client, release, how);
+  if (object === undefined) return;
   await printReport(object, format);
   const { acceptanceWarnings } = await import('./upgrade-accept.ts');
   for (const warning of acceptanceWarnings(accept, object, [], to ?? release.image)) note(warning);
   process.exitCode = exitCodeOf(object, options.detailedExitcode === true);
 }
 
-/** Prints a report as data on standard output. */
-export async function printReport(object: UpdatePreflight, format: Format): Promise<void> {
+/**
+ * Prints a report as data on standard output.
+ * @param options.nothingFollows where the cluster has the release already: no update is offered.
+ */
+export async function printReport(
+  object: UpdatePreflight,
+  format: Format,
+  options: { readonly nothingFollows?: boolean } = {},
+): Promise<void> {
   if (format === 'json' || format === 'yaml') return await printObject(reportData(object), format);
   if (format === 'name') return print(`updatepreflight/${object.metadata.name}`);
-  const view = reportView(object, Date.now(), { wide: format === 'wide' });
+  const view = reportView(object, Date.now(), { ...options, wide: format === 'wide' });
   print(view.heading);
   print(paint(view.verdict.colour, view.verdict.text));
   if (view.rows.length > 0) {

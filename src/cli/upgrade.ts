@@ -135,8 +135,10 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
   const isThere = version.status?.desired.image.endsWith(`@${release.digest}`) === true;
   if (options.dryRun === true) {
     // A dry run changes nothing: what would be accepted is judged here, and written only by a request.
-    const report = acceptedHere(await runPreflight(client, release), options.accept ?? []);
-    await printReport(report, format);
+    const found = await runPreflight(client, release);
+    if (found === undefined) return;
+    const report = acceptedHere(found, options.accept ?? []);
+    await printReport(report, format, { nothingFollows: isThere });
     const { acceptanceWarnings } = await import('./upgrade-accept.ts');
     for (const warning of acceptanceWarnings(options.accept ?? [], report, [], to ?? release.image))
       note(warning);
@@ -178,9 +180,13 @@ function unlessLeft(signal: AbortSignal): (error: unknown) => undefined {
 /** For a dry run of the release that the cluster has or goes to: its checks say how it is now, and nothing follows. */
 function alreadyTold({ status }: ClusterVersion, release: NamedRelease): string {
   const shown = release.version ?? release.image;
-  return status?.history?.[0]?.state === 'Completed'
-    ? `the cluster runs ${shown} already: there is nothing to update`
-    : `the update to ${shown} is under way already: sluice upgrade status`;
+  const [newest, ...older] = status?.history ?? [];
+  if (newest?.state !== 'Completed')
+    return `the update to ${shown} is under way already: sluice upgrade status`;
+  // What it was installed with was let through by nobody.
+  const report =
+    older.length === 0 ? '' : `\n  what let it through: sluice upgrade report show ${release.version ?? ''}`;
+  return `the cluster runs ${shown} already: there is nothing to update, and the checks say how it is now${report}`;
 }
 
 /** Waits for the end of an update, and says how it was. */
