@@ -7,6 +7,7 @@ import { type Payload, type PayloadImage, readPayload } from '../payload/payload
 import type { BuildBundleOptions } from './bundle.ts';
 import { withArtifact } from './overlay.ts';
 import { inParallel } from './parallel.ts';
+import { findPinned } from './pinned.ts';
 import { type ImagePlan, planImage } from './plan.ts';
 import { type ImageSource, imageOf, type SourceOpener } from './source.ts';
 
@@ -45,7 +46,7 @@ export async function withReleaseSignatures(
 }
 
 /** What one image is, and where it is taken from. */
-interface Wanted {
+export interface Wanted {
   readonly facts: {
     role: BundleRole;
     name: string;
@@ -78,7 +79,15 @@ export async function planImages(
     digest: payload.digest,
   };
   wanted.push({ facts: own, from: source });
-  return await inParallel(wanted, planWidth, (each) => planOne(each, options.platforms, payload.version));
+  const plan = (images: readonly Wanted[]) =>
+    inParallel(images, planWidth, async (each) => ({
+      ...(await planOne(each, options.platforms, payload.version)),
+      from: each.from,
+    }));
+  const planned = await plan(wanted);
+  const pinned = await plan(await findPinned(payload, planned, source, opener));
+  // The payload stays the last: it is what makes a release of the others.
+  return [...planned.slice(0, -1), ...pinned, ...planned.slice(-1)];
 }
 
 async function findComponents(

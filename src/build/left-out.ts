@@ -1,14 +1,12 @@
 import { annotations } from '../api/names.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type PayloadManifest, readManifests } from '../payload/manifest.ts';
-import { unpinnedImages } from './pod-images.ts';
+import { inclusionPrefix, profileDefault } from '../payload/profile.ts';
+import { pinnedImages, unpinnedImages } from './pod-images.ts';
 
-const includePrefix = 'include.release.openshift.io/';
-/** The profile that clusters have where nobody says another. */
-export const usualProfile = 'self-managed-high-availability';
 /** Profiles of the releases that exist. */
 const knownProfiles: readonly string[] = [
-  usualProfile,
+  profileDefault,
   'single-node-developer',
   'single-node-production-edge',
   'ibm-cloud-managed',
@@ -20,6 +18,11 @@ const linesMax = 10;
 export interface Taken {
   /** Objects that no cluster will take, in words, and why. */
   readonly excluded: readonly string[];
+  /**
+   * Images that Pods name by digest and that are none of the payload's, with who needs them: whoever builds the bundle
+   * must give them.
+   */
+  readonly foreign: readonly { readonly image: string; readonly of: string }[];
   /** How many objects a cluster of the usual profile applies, of how many. Checks count as neither. */
   readonly applied: { readonly profile: string; readonly count: number; readonly of: number };
 }
@@ -31,10 +34,15 @@ export interface Taken {
  * Errors: InputInvalid (a file that cannot be read: an update to the release would fail by it), ReferenceUnresolved (a
  * Pod of an object that clusters take has an image by no digest: it would be pulled from nowhere).
  *
+ * @param own digests of the payload's images.
  * @param files names of the files in the payload → their text.
  * @param whereOf the place of a file among those that are built from, for messages.
  */
-export function takenOf(files: ReadonlyMap<string, string>, whereOf: (file: string) => string): Taken {
+export function takenOf(
+  files: ReadonlyMap<string, string>,
+  own: ReadonlySet<string>,
+  whereOf: (file: string) => string,
+): Taken {
   const bytes = new Map([...files].map(([name, text]) => [name, Buffer.from(text)]));
   const { manifests, problems } = readManifests(bytes);
   if (problems.length > 0) {
@@ -43,6 +51,7 @@ export function takenOf(files: ReadonlyMap<string, string>, whereOf: (file: stri
   }
   const excluded: string[] = [];
   const unpinned: string[] = [];
+  const foreign: { image: string; of: string }[] = [];
   let checks = 0;
   let count = 0;
   for (const manifest of manifests) {
@@ -50,9 +59,13 @@ export function takenOf(files: ReadonlyMap<string, string>, whereOf: (file: stri
     const where = `${describe(manifest)} (${whereOf(manifest.file)})`;
     const why = given[annotations.preflightCheck] === 'true' ? undefined : whyNotTaken(given);
     if (given[annotations.preflightCheck] === 'true') checks += 1;
-    else if (given[`${includePrefix}${usualProfile}`] === 'true') count += 1;
+    else if (given[`${inclusionPrefix}${profileDefault}`] === 'true') count += 1;
     if (why !== undefined) excluded.push(`${where}: ${why}`);
     else for (const image of unpinnedImages(manifest)) unpinned.push(`${image} of ${where}`);
+    if (!reachesClusters(manifest)) continue;
+    for (const image of pinnedImages(manifest)) {
+      if (!own.has(image.slice(image.lastIndexOf('@') + 1))) foreign.push({ image, of: where });
+    }
   }
   if (unpinned.length > 0) {
     throw new SluiceError(
@@ -63,20 +76,31 @@ export function takenOf(files: ReadonlyMap<string, string>, whereOf: (file: stri
       },
     );
   }
-  return { excluded, applied: { profile: usualProfile, count, of: manifests.length - checks } };
+  return { excluded, foreign, applied: { profile: profileDefault, count, of: manifests.length - checks } };
 }
+
+/** Whether a cluster may come to run what an object says: it is applied, or it is a check of the release. */
+export function reachesClusters({ object }: PayloadManifest): boolean {
+  const given = object.metadata.annotations ?? {};
+  if (given[annotations.preflightCheck] === 'true') return true;
+  return whyNotTaken(given) === undefined && given[deletion] !== 'true';
+}
+
+/** "true" on an object that updates take away. */
+const deletion = 'release.openshift.io/delete';
 
 /** Why no cluster takes an object, by its annotations. */
 function whyNotTaken(given: Readonly<Record<string, string>>): string | undefined {
-  const includes = Object.entries(given).filter(([key]) => key.startsWith(includePrefix));
+  const includes = Object.entries(given).filter(([key]) => key.startsWith(inclusionPrefix));
   if (includes.length === 0) return 'it has no annotation of inclusion';
-  const known = includes.filter(([key]) => knownProfiles.includes(key.slice(includePrefix.length)));
+  const known = includes.filter(([key]) => knownProfiles.includes(key.slice(inclusionPrefix.length)));
   if (known.some(([, value]) => value === 'true')) return undefined;
   const [key, value] = known[0] ?? includes[0] ?? [];
   return known.length === 0 ? `${key} names no profile that is known` : `${key} is "${value}", not "true"`;
 }
 
-function describe({ object }: PayloadManifest): string {
+/** An object in words: `Deployment demo/web`. */
+export function describe({ object }: PayloadManifest): string {
   const { name, namespace } = object.metadata;
   return `${object.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }

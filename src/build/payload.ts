@@ -93,7 +93,8 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
       images.set(tag, { tag, pullSpec, labels: config.labels, architecture: config.architecture });
     }
     const { manifests, whereOf } = payloadManifests(operators, images, options.version);
-    const taken = takenOf(manifests, (file) => whereOf.get(file) ?? file);
+    const digests = new Set([...images.values()].map(({ pullSpec }) => pullSpec.split('@')[1] ?? ''));
+    const taken = takenOf(manifests, digests, (file) => whereOf.get(file) ?? file);
     const base = options.base === undefined ? undefined : await opener.open(options.base);
     const architecture = [...images.values()][0]?.architecture;
     const descriptor = await buildImage({

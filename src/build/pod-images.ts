@@ -18,6 +18,11 @@ export function unpinnedImages({ object }: PayloadManifest): string[] {
   return podImages(podSpecOf(object)).filter((image) => image !== ownImage && !byDigest.test(image));
 }
 
+/** Images that an object's Pods name by digest. */
+export function pinnedImages({ object }: PayloadManifest): string[] {
+  return podImages(podSpecOf(object)).filter((image) => byDigest.test(image));
+}
+
 function podSpecOf(object: PayloadManifest['object']): unknown {
   const spec = at(object, 'spec');
   if (object.kind === 'Pod') return spec;

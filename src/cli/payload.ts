@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { BuiltPayload } from '../build/payload.ts';
 import type { Payload } from '../payload/payload.ts';
+import { inclusionPrefix, profileDefault } from '../payload/profile.ts';
 import { assignments, collect, collectList } from './arguments.ts';
 import {
   formatFlag,
@@ -117,8 +118,8 @@ async function build(options: BuildOptions): Promise<void> {
   for (const warning of warningsOf(built)) note(warning);
   if (format === 'json' || format === 'yaml') {
     const images = Object.fromEntries(built.images);
-    const { version, files, excluded, unnamed, applied } = built;
-    return await printObject({ version, digest, images, files, applied, excluded, unnamed }, format);
+    const { version, files, excluded, foreign, unnamed, applied } = built;
+    return await printObject({ version, digest, images, files, applied, excluded, foreign, unnamed }, format);
   }
   if (format === 'name') return print(digest);
   print(`payload ${built.version} ${paint('green', 'built')}: ${options.out}`);
@@ -130,16 +131,27 @@ async function build(options: BuildOptions): Promise<void> {
 
 const namesShown = 20;
 
-function warningsOf({ excluded, unnamed }: BuiltPayload): string[] {
+function warningsOf({
+  excluded,
+  foreign,
+  unnamed,
+}: Pick<BuiltPayload, 'excluded' | 'foreign' | 'unnamed'>): string[] {
   const lines = unnamed.map(
     (tag) =>
       `warning: --image ${tag}=…: no image-references names the tag ${tag}, so no manifest gets this image`,
   );
+  for (const { image, of } of foreign.slice(0, namesShown)) {
+    lines.push(
+      `warning: ${image} is no image of this payload, and ${of} needs it:`,
+      `  name it in image-references, or give it to bundle build: --image ${image}=SOURCE`,
+    );
+  }
+  if (foreign.length > namesShown) lines.push(`  and ${foreign.length - namesShown} more such images`);
   if (excluded.length === 0) return lines;
   return [
     ...lines,
     `warning: no cluster will take ${excluded.length === 1 ? 'this object' : `these ${excluded.length} objects`}; the annotation to have is`,
-    '  include.release.openshift.io/self-managed-high-availability: "true" (or that of another profile)',
+    `  ${inclusionPrefix}${profileDefault}: "true" (or that of another profile)`,
     ...excluded.slice(0, namesShown).map((line) => `  ${line}`),
     ...(excluded.length > namesShown ? [`  and ${excluded.length - namesShown} more`] : []),
   ];

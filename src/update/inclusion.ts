@@ -1,6 +1,7 @@
 import { annotations as names } from '../api/names.ts';
 import type { ClusterVersionSpecOverride } from '../api/resources.ts';
 import type { PayloadManifest } from '../payload/payload.ts';
+import { inclusionPrefix } from '../payload/profile.ts';
 import { type Features, featureSets } from './features.ts';
 
 /** What of a payload this cluster takes. */
@@ -16,8 +17,6 @@ export interface InclusionRule {
   readonly isEnabled: (capability: string) => boolean;
   readonly overrides: readonly ClusterVersionSpecOverride[];
 }
-
-export const profileDefault = 'self-managed-high-availability';
 
 /** What is done with an object of a payload. */
 export type Inclusion =
@@ -53,7 +52,7 @@ function excludedByProfile(given: Annotations, rule: InclusionRule): string | un
   if (rule.excludeID !== '' && given[`exclude.${prefix}${rule.excludeID}`] === 'true') {
     return `it excludes itself from ${rule.excludeID}`;
   }
-  const included = given[`include.${prefix}${rule.profile}`] === 'true';
+  const included = given[`${inclusionPrefix}${rule.profile}`] === 'true';
   return included ? undefined : `it is not of the profile ${rule.profile}`;
 }
 

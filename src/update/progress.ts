@@ -7,12 +7,13 @@ import { tryVersion } from '../gates/version.ts';
 import { hostPort } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Payload } from '../payload/payload.ts';
+import { profileDefault } from '../payload/profile.ts';
 import { lookAtRollout, rollOut } from '../rollout/rollout.ts';
 import { rolloutSummary } from '../rollout/summary.ts';
 import { applyPass, createOperators, type PassResult, reasonOf, type WalkNotes } from './apply.ts';
 import { capabilitiesOf } from './capabilities.ts';
 import { readFeatures } from './features.ts';
-import { type InclusionRule, profileDefault } from './inclusion.ts';
+import type { InclusionRule } from './inclusion.ts';
 import { type PassWait, WaitTimes } from './wait.ts';
 import { arrange, type Block, planWalk } from './walk.ts';
 

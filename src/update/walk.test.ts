@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyObject } from '../api/core.ts';
 import type { PayloadManifest } from '../payload/payload.ts';
+import { profileDefault } from '../payload/profile.ts';
 import { noFeatures } from './features.ts';
-import { type InclusionRule, inclusionOf, profileDefault } from './inclusion.ts';
+import { type InclusionRule, inclusionOf } from './inclusion.ts';
 import { arrange, planWalk, tasksOf } from './walk.ts';
 
 const rule: InclusionRule = {
