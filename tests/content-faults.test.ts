@@ -111,6 +111,7 @@ test('a copy that is paused stands still, through a restart too, and goes on whe
   t.after(() => plane.stopManager(node));
   const { client } = plane.cluster;
   // Paused before there is anything to copy: how far a copy comes meanwhile depends on the disk.
+  t.after(() => setPaused(client, large.name, false)); // Else every copy of the tests after it would stand still.
   assert.equal(await setPaused(client, large.name, true), true);
   assert.equal(await setPaused(client, large.name, true), false);
   await manager.attach(path);
@@ -240,13 +241,12 @@ test('a node that is killed with -9 in mid-copy goes on after its restart, witho
   void manager;
   await writeFile(join(plane.dir, 'program.ts'), program());
 
-  const killed = startChild(node, { SLUICE_FAULT: 'copy-blob-committed:5', MEDIA: path });
-  const [, signal] = await once(killed, 'exit');
+  const killed = startChild(t, node, { SLUICE_FAULT: 'copy-blob-committed:5', MEDIA: path });
+  const [, signal] = await once(killed, 'exit', { signal: AbortSignal.timeout(60_000) });
   assert.equal(signal, 'SIGKILL');
   assert.equal((await readWholeRecords(node.dirs.store)).size, 0);
 
-  const again = startChild(node, {});
-  t.after(() => again.kill('SIGKILL'));
+  startChild(t, node, {});
   await until('the node to hold it whole', async () => (await readWholeRecords(node.dirs.store)).size === 1);
   const status = await until('the node to say so', async () => {
     const found = await nodeUpdateStatus(node);
@@ -255,13 +255,16 @@ test('a node that is killed with -9 in mid-copy goes on after its restart, witho
   assert.equal(status.media?.[0]?.path, path);
 });
 
-function startChild(node: TestNode, environment: Record<string, string>): ChildProcess {
+/** Ends with the test at the latest: a child that lives on keeps the process of this file. */
+function startChild(t: TestContext, node: TestNode, environment: Record<string, string>): ChildProcess {
   const facts = JSON.stringify({ ...node, client: undefined, caFile: plane.caFile });
-  return spawn(
+  const child = spawn(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', join(plane.dir, 'program.ts'), facts],
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...environment } },
   );
+  t.after(() => child.kill('SIGKILL'));
+  return child;
 }
 
 /** A node process of the content side alone. */

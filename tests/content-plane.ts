@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,6 +23,7 @@ import { runReleaseController } from '../src/release/controller.ts';
 import { trustedKeys } from '../src/release/trusted-keys.ts';
 import { issue } from '../src/trust/authority.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { shippedManifests } from './shipped.ts';
 import { repository } from './tier.ts';
@@ -73,9 +75,45 @@ export interface RunningManager {
 
 let networks = 0;
 
+/**
+ * A network of loopback addresses whose registry port is free: other test files run beside this one, and other people on
+ * this host.
+ */
+async function freeNetwork(port: number): Promise<string> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    networks += 1;
+    const third = 1 + ((Math.floor(process.pid / 60) + networks * 7) % 250);
+    const network = `127.${64 + (process.pid % 60)}.${third}`;
+    if (await isFree(`${network}.11`, port)) return network;
+  }
+  throw new Error('no network of the loopback is free');
+}
+
+async function isFree(address: string, port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, address, resolve);
+    });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
 export async function startContentPlane(nodeCount: number): Promise<ContentPlane> {
-  const cluster = await startTestCluster();
+  const closing = new Closing();
+  return await closing.unless(() => bringUp(nodeCount, closing));
+}
+
+async function bringUp(nodeCount: number, closing: Closing): Promise<ContentPlane> {
   const dir = await mkdtemp(join(tmpdir(), 'sluice-plane-'));
+  closing.add('the directory', () => rm(dir, { recursive: true, force: true }));
+  const cluster = await startTestCluster();
+  closing.add('the API', () => cluster.close());
   const { client } = cluster;
   const platformNames = names(client.platform);
   const { configNamespace, machineConfigNamespace, apiInt } = platformNames;
@@ -100,9 +138,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
   await mkdir(keysDir);
   await writeFile(join(keysDir, 'maker.pub'), key.pair.publicPem);
 
-  // Loopback addresses of their own, so that the registries' real port is free whoever else runs here.
-  networks += 1;
-  const network = `127.${64 + (process.pid % 60)}.${networks}`;
+  const network = await freeNetwork(platformNames.registryPort);
   const nodes: TestNode[] = [];
   for (let index = 0; index < nodeCount; index += 1) {
     const name = `master-${index}`;
@@ -130,10 +166,8 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
   }
 
   const stop = new AbortController();
-  const registries: RegistryServer[] = [];
   const managers = new Map<string, RunningManager>();
   const releases = new Map<string, Promise<TestRelease>>();
-  const running: Promise<unknown>[] = [];
 
   const plane: ContentPlane = {
     cluster,
@@ -154,7 +188,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
         logger: silentLogger,
         pollMs: 200,
       });
-      registries.push(registry);
+      closing.add(`the registry of ${node.name}`, () => registry.close(0));
       return registry;
     },
     async stopManager(node) {
@@ -188,17 +222,22 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
       });
       const ended = manager.run();
       const socket = await serveNodeSocket(nodeSocketPath(node.dirs.run), manager.routes, silentLogger);
+      let stopping: Promise<void> | undefined;
       const handle: RunningManager = {
         manager,
         metrics,
-        async stop() {
-          end.abort();
-          await socket.close();
-          await ended;
-          managers.delete(node.name);
+        stop() {
+          stopping ??= (async () => {
+            end.abort();
+            if (managers.get(node.name) === handle) managers.delete(node.name);
+            await socket.close();
+            await ended;
+          })();
+          return stopping;
         },
       };
       managers.set(node.name, handle);
+      closing.add(`the node ${node.name}`, () => handle.stop());
       return handle;
     },
     release(version) {
@@ -226,16 +265,16 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
     },
     startController() {
       const content = clusterContent(client, { caPem: cluster.caPem });
-      running.push(
-        runReleaseController({
-          client,
-          content,
-          keys: () => trustedKeys(client),
-          logger: silentLogger,
-          clock: systemClock,
-          signal: stop.signal,
-        }).then(() => content.close()),
-      );
+      const running = runReleaseController({
+        client,
+        content,
+        keys: () => trustedKeys(client),
+        logger: silentLogger,
+        clock: systemClock,
+        signal: stop.signal,
+      });
+      closing.add('the client of the registries', () => content.close());
+      closing.add('the release controller', () => running);
     },
     async setCurrent(release, history) {
       const { kinds } = client;
@@ -282,11 +321,7 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
     },
     async close() {
       stop.abort();
-      for (const handle of [...managers.values()]) await handle.stop();
-      await Promise.all(running);
-      await Promise.all(registries.map((registry) => registry.close(0)));
-      await cluster.close();
-      await rm(dir, { recursive: true, force: true });
+      await closing.close();
     },
   };
   return plane;
@@ -296,16 +331,20 @@ export async function startContentPlane(nodeCount: number): Promise<ContentPlane
 export async function startRunningPlane(
   nodeCount: number,
 ): Promise<{ plane: ContentPlane; one: TestRelease; two: TestRelease }> {
+  const closing = new Closing();
   const plane = await startContentPlane(nodeCount);
-  const [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
-  for (const node of plane.nodes) {
-    await plane.preload(node, one);
-    await plane.startManager(node);
-    await plane.startRegistry(node);
-  }
-  await plane.setCurrent(one);
-  plane.startController();
-  return { plane, one, two };
+  closing.add('the plane', () => plane.close());
+  return await closing.unless(async () => {
+    const [one, two] = [await plane.release('1.0.0'), await plane.release('1.1.0')];
+    for (const node of plane.nodes) {
+      await plane.preload(node, one);
+      await plane.startManager(node);
+      await plane.startRegistry(node);
+    }
+    await plane.setCurrent(one);
+    plane.startController();
+    return { plane, one, two };
+  });
 }
 
 function registration(node: TestNode) {

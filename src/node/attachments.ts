@@ -9,6 +9,7 @@ import { type Media, openMedia } from '../media/media.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
+import { createTurns } from './turns.ts';
 
 /** A bundle on attached media: verified, or refused and why. */
 export type AttachedBundle =
@@ -86,12 +87,7 @@ export async function openAttachments(options: AttachmentsOptions): Promise<Atta
     entries.set(stored.path, { path: stored.path, identity: undefined, media: undefined, bundles: lost });
   }
   /** One change at a time: check() runs on a timer beside what people do. */
-  let turn: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = turn.then(work, work);
-    turn = next.catch(() => {});
-    return next;
-  };
+  const inTurn = createTurns();
 
   async function open(entry: Entry): Promise<void> {
     const identity = await identityOf(entry.path);

@@ -11,6 +11,7 @@ import { pingRegistry } from '../release/ping.ts';
 import { publicKeySuffix, type TrustedKey } from '../trust/keys.ts';
 import { createPasswordFile } from './passwords.ts';
 import type { TreeEntry } from './trees.ts';
+import { createTurns } from './turns.ts';
 
 /** What the node does for its registry, which is a process of its own and reads these files. */
 export interface RegistrySide {
@@ -52,27 +53,33 @@ export function createRegistrySide(options: {
   readonly onChange: () => void;
 }): RegistrySide {
   const { clock, signal } = options;
+  // Who attaches writes while the node's own look does: each would take away what the other is about to rename.
+  const inTurn = createTurns();
   let trees: string | undefined;
   let keys: string | undefined;
   const passwords = createPasswordFile({ runDir: options.runDir, stateDir: options.stateDir, clock });
   let down: string | undefined;
   return {
-    async writeTrees(entries) {
-      const text = JSON.stringify(entries);
-      if (text === trees) return;
-      await writeJson(join(options.runDir, 'trees.json'), entries);
-      trees = text;
-    },
-    async writeKeys(trusted) {
-      const wanted = new Map(trusted.map((key) => [`${key.id}${publicKeySuffix}`, key.publicPem]));
-      const text = JSON.stringify([...wanted].sort());
-      if (text === keys) return;
-      const directory = join(options.runDir, keysFolder);
-      for (const [name, pem] of wanted) await writeDurable(join(directory, name), pem);
-      await mkdir(directory, { recursive: true });
-      for (const name of await readdir(directory)) if (!wanted.has(name)) await rm(join(directory, name));
-      keys = text;
-    },
+    writeTrees: (entries) =>
+      inTurn(async () => {
+        const text = JSON.stringify(entries);
+        if (text === trees) return;
+        await writeJson(join(options.runDir, 'trees.json'), entries);
+        trees = text;
+      }),
+    writeKeys: (trusted) =>
+      inTurn(async () => {
+        const wanted = new Map(trusted.map((key) => [`${key.id}${publicKeySuffix}`, key.publicPem]));
+        const text = JSON.stringify([...wanted].sort());
+        if (text === keys) return;
+        const directory = join(options.runDir, keysFolder);
+        for (const [name, pem] of wanted) await writeDurable(join(directory, name), pem);
+        await mkdir(directory, { recursive: true });
+        for (const name of await readdir(directory)) {
+          if (!wanted.has(name)) await rm(join(directory, name), { force: true });
+        }
+        keys = text;
+      }),
     async writePasswords() {
       const before = passwords.fingerprint();
       const credentials = await readCredentials(options.client);
