@@ -3,14 +3,11 @@ import { spawn } from 'node:child_process';
 import { readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { names } from '../src/api/names.ts';
 import { applyObject } from '../src/kube/apply.ts';
 import { type RunResult, run } from '../src/process/run.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { shippedManifests } from './shipped.ts';
 import { needs } from './tier.ts';
-
-const { machineConfigNamespace } = names('standalone');
 
 /** The oldest that is held to work. */
 const minorMin = 27;
@@ -119,12 +116,12 @@ spec:
 /** Publishes what is in use, as the controller does. */
 async function setInUse(kubectl: Shell, names: string): Promise<void> {
   const inUse = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'sluice-in-use', namespace: machineConfigNamespace },
+    apiVersion: 'sluice.dev/v1',
+    kind: 'PolicyFacts',
+    metadata: { name: 'sluice-in-use' },
     data: { state: 'Known', names, digests: '' },
   };
-  await kubectl.withInput(JSON.stringify(inUse), '--namespace', machineConfigNamespace, 'apply', '-f', '-');
+  await kubectl.withInput(JSON.stringify(inUse), 'apply', '-f', '-');
 }
 
 /** Does something to releases while nothing is in use, and every engine has heard of it. */

@@ -14,6 +14,7 @@ test('the groups of our kinds by platform', () => {
       'UpdatePreflight',
       'NodeUpdate',
       'FleetLockGroup',
+      'PolicyFacts',
     ] as const
   ).map((name) => [
     name,
@@ -35,6 +36,7 @@ test('the groups of our kinds by platform', () => {
     ['UpdatePreflight', alpha, alpha, alpha, ours],
     ['NodeUpdate', ours, ours, ours, ours],
     ['FleetLockGroup', ours, ours, ours, ours],
+    ['PolicyFacts', ours, ours, ours, ours],
   ]);
 });
 

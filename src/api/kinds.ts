@@ -27,6 +27,7 @@ import type {
   InternalReleaseImage,
   MachineConfigNode,
   NodeUpdate,
+  PolicyFacts,
   UpdatePreflight,
 } from './resources.ts';
 
@@ -55,6 +56,7 @@ export interface KindTable {
   readonly UpdatePreflight: KindRef<UpdatePreflight>;
   readonly NodeUpdate: KindRef<NodeUpdate>;
   readonly FleetLockGroup: KindRef<FleetLockGroup>;
+  readonly PolicyFacts: KindRef<PolicyFacts>;
   readonly Namespace: KindRef<Namespace>;
   readonly Node: KindRef<Node>;
   readonly Pod: KindRef<Pod>;
@@ -105,6 +107,7 @@ export function kindTable(
     UpdatePreflight: namespacedKind(config, ours ? 'v1' : 'v1alpha1', 'UpdatePreflight', 'updatepreflights'),
     NodeUpdate: clusterKind(sluiceGroup, 'v1', 'NodeUpdate', 'nodeupdates'),
     FleetLockGroup: clusterKind(sluiceGroup, 'v1', 'FleetLockGroup', 'fleetlockgroups'),
+    PolicyFacts: clusterKind(sluiceGroup, 'v1', 'PolicyFacts', 'policyfacts'),
     Namespace: clusterKind('', 'v1', 'Namespace', 'namespaces'),
     Node: clusterKind('', 'v1', 'Node', 'nodes'),
     Pod: namespacedKind('', 'v1', 'Pod', 'pods'),

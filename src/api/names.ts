@@ -15,9 +15,9 @@ export interface Names {
   readonly machineConfigNamespace: string;
   /** ConfigMap in configNamespace; keys `*.pub`, SPKI PEM. */
   readonly trustedKeys: string;
-  /** ConfigMap in machineConfigNamespace: names and digests that nothing may remove. */
+  /** ConfigMap in machineConfigNamespace, and PolicyFacts for the release guard: names and digests that nothing may remove. */
   readonly inUse: string;
-  /** ConfigMap in clusterVersionNamespace of OpenShift: the releases whose preflight has passed (update-gate policy). */
+  /** PolicyFacts on OpenShift: the releases whose preflight has passed (update-gate policy). */
   readonly updateGate: string;
   /** ConfigMap in configManagedNamespace, and its answer in configNamespace. */
   readonly adminGates: string;

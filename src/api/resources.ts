@@ -725,6 +725,16 @@ export interface NodeUpdateStatusStore {
 }
 
 /**
+ * What an admission policy of Sluice judges by; the controller keeps it. A kind of its own and no ConfigMap:
+ * an API server reads a built-in kind as a parameter of policies only until the last policy that has it is
+ * deleted, and never again until it is restarted.
+ */
+export interface PolicyFacts extends KubeObject {
+  /** Texts by their key; lists are parted by commas. */
+  data: Record<string, string>;
+}
+
+/**
  * Asks whether this cluster could go to a release, before it does. The checks that the release ships are run
  * against the cluster as it is, with others that are built in; status holds the report. Nothing is changed by
  * it. The one that an update makes for itself is named update-<first 12 digits of the digest>.

@@ -18,6 +18,7 @@ const clusterKinds: readonly KindName[] = [
   'UpdatePreflight',
   'NodeUpdate',
   'FleetLockGroup',
+  'PolicyFacts',
   'Namespace',
   'Node',
   'PodDisruptionBudget',

@@ -50,6 +50,7 @@ const kindNames: readonly KindName[] = [
   'UpdatePreflight',
   'NodeUpdate',
   'FleetLockGroup',
+  'PolicyFacts',
 ];
 
 /** What the API serves and lacks, and how what is shipped for it stands. Changes nothing. Errors: the client's. */
@@ -186,7 +187,7 @@ async function gateRemark(client: KubeClient): Promise<Remark> {
   return {
     name,
     ok: false,
-    message: `the update gate lets everything through: see that the ConfigMap ${updateGate} stands; where it was deleted and made again, the API servers must be restarted`,
+    message: `the update gate lets everything through: see that the PolicyFacts ${updateGate} stands (sluice cluster install makes it)`,
   };
 }
 

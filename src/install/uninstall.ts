@@ -29,7 +29,7 @@ export interface UninstallStep {
 const policies = ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'];
 /** What acts: it goes before what it would make again, and before the finalizers that it would set again. */
 const workloads = ['DaemonSet', 'Deployment'];
-const data = ['ConfigMap', 'Secret', 'Namespace', 'CustomResourceDefinition'];
+const data = ['PolicyFacts', 'ConfigMap', 'Secret', 'Namespace', 'CustomResourceDefinition'];
 /** An API server lets go of definitions one after another, some ten seconds each. */
 const goneMs = 5 * 60_000;
 const policyMs = 20_000;

@@ -1,11 +1,10 @@
-import type { AnyObject } from '../api/core.ts';
 import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
 import { preflightFact, sourceOf } from '../gates/gather.ts';
 import { staleness } from '../gates/preflight.ts';
-import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runController, watchOf } from '../kube/controller.ts';
+import { writePolicyFacts } from '../kube/policy-facts.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { knownBundles } from '../release/content.ts';
@@ -58,7 +57,7 @@ export function gateData({ preflights, source, releases, now }: GateFacts): Gate
 /** A report grows too old without anything changing in the API. */
 const lookMs = 30_000;
 
-/** Keeps the parameter of the update gate until the signal aborts. It is only ever changed in place. */
+/** Keeps the parameter of the update gate until the signal aborts. */
 export async function runUpdateGate(options: {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -79,12 +78,7 @@ export async function runUpdateGate(options: {
       releases: await knownBundles(client),
       now: clock.now(),
     });
-    const { outcome } = await applyObject(client, {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: updateGate, namespace },
-      data,
-    } as unknown as AnyObject);
+    const outcome = await writePolicyFacts(client, updateGate, { ...data });
     if (outcome !== 'unchanged') logger.info({ ...data }, 'update gate');
     return { requeueAfterMs: lookMs };
   }
@@ -99,11 +93,7 @@ export async function runUpdateGate(options: {
     watches: [
       watchOf(kinds.UpdatePreflight, { namespace, keysOf }),
       watchOf(kinds.ClusterVersion, { keysOf }),
-      watchOf(kinds.ConfigMap, {
-        namespace,
-        fieldSelector: `metadata.name=${updateGate}`,
-        keysOf,
-      }),
+      watchOf(kinds.PolicyFacts, { fieldSelector: `metadata.name=${updateGate}`, keysOf }),
     ],
     reconcile,
   });

@@ -70,7 +70,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   const signatures = createReleaseSignatures({ client, content, clock, logger });
   const statusWriter = createStatusWriter(client, clock);
   let signed: ReadonlyMap<string, SignatureWord> = new Map();
-  const { internalReleaseImage, clusterVersion, registryPort } = names(client.platform);
+  const { internalReleaseImage, clusterVersion, registryPort, inUse: inUseName } = names(client.platform);
   const apiInt = createApiInt(client);
   const everything = { keysOf: () => [internalReleaseImage] };
   const pings = new Map<string, { misses: number; why: string | undefined }>();
@@ -260,6 +260,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
         watchOf(caches.nodeUpdates, everything),
         watchOf(caches.nodes, everything),
         watchOf(caches.clusterVersions, everything),
+        watchOf(kinds.PolicyFacts, { ...everything, fieldSelector: `metadata.name=${inUseName}` }),
       ],
       initialKeys: [internalReleaseImage],
       reconcile,

@@ -32,7 +32,7 @@ after(() => cluster.close());
 async function begin(releases: string[], set: InUse | undefined | 'missing'): Promise<void> {
   const { client } = cluster;
   const { kinds } = client;
-  if (set === 'missing') await client.delete(kinds.ConfigMap, inUse, { namespace: machineConfigNamespace });
+  if (set === 'missing') await client.delete(kinds.PolicyFacts, inUse);
   else await writeInUse(client, { names: new Map(), digests: new Set() });
   await client.delete(kinds.InternalReleaseImage, internalReleaseImage).catch(() => {});
   if (set !== 'missing') await writeInUse(client, set);
@@ -115,7 +115,7 @@ test('G8 D7 and D8 unknown denies, with a message and not with an evaluation err
 test('a missing parameter object denies', async () => {
   await begin([one, two], used());
   const { client } = cluster;
-  await client.delete(client.kinds.ConfigMap, inUse, { namespace: machineConfigNamespace });
+  await client.delete(client.kinds.PolicyFacts, inUse);
   await assert.rejects(
     setReleases([two]),
     (error: unknown) => error instanceof ApiError && error.message.includes('no params found'),

@@ -3,6 +3,7 @@ import { finalizers, names } from '../api/names.ts';
 import type { InternalReleaseImage } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
+import { writePolicyFacts } from '../kube/policy-facts.ts';
 import type { Digest } from '../oci/digest.ts';
 import { type InUse, inUseData } from './in-use.ts';
 import { addMirrors, type MirrorEntry } from './mirrors.ts';
@@ -10,11 +11,12 @@ import { addMirrors, type MirrorEntry } from './mirrors.ts';
 /** On the in-use ConfigMap: bundles that were on media when somebody deleted the InternalReleaseImage. */
 const deletedAnnotation = 'sluice.dev/release-image-deleted';
 
-/** Publishes what is in use for the admission policy and the nodes; written only where it changed. */
+/** Publishes what is in use, for the admission policy first and then for the nodes; written only where it changed. */
 export async function writeInUse(client: KubeClient, set: InUse | undefined): Promise<void> {
   const { inUse: name, machineConfigNamespace: namespace } = names(client.platform);
   const { ConfigMap } = client.kinds;
   const data = inUseData(set);
+  await writePolicyFacts(client, name, data);
   const standing = await client.tryGet(ConfigMap, name, namespace);
   if (standing === undefined) {
     await client.create(ConfigMap, { metadata: { name, namespace }, data });

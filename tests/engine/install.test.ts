@@ -12,6 +12,8 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { connect } from '../../src/kube/platform.ts';
 import { cordonOwner } from '../../src/lock/drain.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { writeInUse } from '../../src/release/objects.ts';
 import { needs, repository } from '../tier.ts';
 import { needsRealEngine, type RealCluster, startRealCluster } from './real.ts';
 
@@ -131,4 +133,42 @@ describe('Sluice on an empty Kubernetes', needsRealEngine(), () => {
     assert.ok(objects.every(({ state }) => state === 'missing'));
     assert.deepEqual(await uninstallObjects(client, shipped, { keepData: false, dryRun: false }), []);
   });
+
+  test('installed again, the guard judges by what is in use now, and not by what was before', async () => {
+    const { kinds } = client;
+    const name = (version: string) => `ocp-release-bundle-${version}-x86_64`;
+    const using = (version: string) =>
+      writeInUse(client, { names: new Map([[name(version), 'a test']]), digests: new Set() });
+    const image = { metadata: { name: internalReleaseImage } };
+    const releases = ['1.0.0', '1.1.0'].map((version) => ({ name: name(version) }));
+    const remove = async (version: string) =>
+      await client
+        .patch(kinds.InternalReleaseImage, internalReleaseImage, {
+          spec: { releases: releases.filter((each) => each.name !== name(version)) },
+        })
+        .then(
+          () => 'gone' as const,
+          (error: Error) => error.message,
+        );
+    const begin = async (used: string) => {
+      await installObjects(client, shipped);
+      await client.create(kinds.InternalReleaseImage, { ...image, spec: { releases } });
+      await using(used);
+      await until(`${used} is kept`, async () => /in use, so it cannot/.test(await remove(used)));
+    };
+    await begin('1.0.0');
+    await using('1.1.0');
+    await until('what is in use is heard of', async () => /in use, so/.test(await remove('1.1.0')));
+    await uninstallObjects(client, shipped, { keepData: false, dryRun: false });
+    await begin('1.0.0');
+    assert.equal(await remove('1.1.0'), 'gone', 'in use before, and not any more');
+    await uninstallObjects(client, shipped, { keepData: false, dryRun: false });
+  });
 });
+
+const waitMs = 60_000;
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + waitMs; !(await holds()); await systemClock.sleep(100))
+    assert.ok(Date.now() < end, `waited in vain until ${what}`);
+}

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { AnyObject } from '../../src/api/core.ts';
 import { annotations, names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
+import { installObjects } from '../../src/install/install.ts';
 import { parseManifests } from '../../src/install/manifests.ts';
 import { surveyCluster } from '../../src/install/survey.ts';
 import { uninstallObjects } from '../../src/install/uninstall.ts';
@@ -66,7 +67,7 @@ for (const featureSet of ['default', 'preview'] as const) {
     };
     /** As the controller does: in place. */
     const allow = (data: Record<string, string>) =>
-      cluster.client.patch(cluster.client.kinds.ConfigMap, updateGate, { data }, { namespace });
+      cluster.client.patch(cluster.client.kinds.PolicyFacts, updateGate, { data });
     const ask = (wish: Wish, client = cluster.client) =>
       client.patch(cluster.client.kinds.ClusterVersion, clusterVersion, { spec: { desiredUpdate: wish } });
     const refused = (error: unknown) => {
@@ -89,7 +90,7 @@ for (const featureSet of ['default', 'preview'] as const) {
       await cluster.client
         .raw({
           method: 'DELETE',
-          path: `/api/v1/namespaces/${namespace}/configmaps/${updateGate}`,
+          path: `/apis/sluice.dev/v1/policyfacts/${updateGate}`,
           query: { dryRun: 'All' },
         })
         .then(
@@ -204,8 +205,13 @@ for (const featureSet of ['default', 'preview'] as const) {
     test('the parameter cannot be deleted by mistake', async () => {
       const { client } = cluster;
       await assert.rejects(
-        client.delete(client.kinds.ConfigMap, updateGate, { namespace }),
+        client.delete(client.kinds.PolicyFacts, updateGate),
         (error: unknown) => error instanceof ApiError && /lets everything through/.test(error.message),
+      );
+      await assert.rejects(
+        client.delete(client.kinds.CustomResourceDefinition, 'policyfacts.sluice.dev'),
+        (error: unknown) => error instanceof ApiError && /lets everything through/.test(error.message),
+        'nor its definition',
       );
     });
 
@@ -220,7 +226,7 @@ for (const featureSet of ['default', 'preview'] as const) {
     test('the controller keeps the parameter in place, and Sluice that is dead changes nothing', async () => {
       const { client } = cluster;
       const stop = new AbortController();
-      const uid = (await client.get(client.kinds.ConfigMap, updateGate, namespace)).metadata.uid;
+      const uid = (await client.get(client.kinds.PolicyFacts, updateGate)).metadata.uid;
       const running = runUpdateGate({
         client,
         clock: systemClock,
@@ -228,13 +234,13 @@ for (const featureSet of ['default', 'preview'] as const) {
         signal: stop.signal,
       });
       for (let tries = 0; tries < 100; tries += 1) {
-        const { data } = await client.get(client.kinds.ConfigMap, updateGate, namespace);
-        if (data?.digests === '') break;
+        const { data } = await client.get(client.kinds.PolicyFacts, updateGate);
+        if (data.digests === '') break;
         await systemClock.sleep(100);
       }
       stop.abort();
       await running;
-      const standing = await client.get(client.kinds.ConfigMap, updateGate, namespace);
+      const standing = await client.get(client.kinds.PolicyFacts, updateGate);
       assert.deepEqual(standing.data, { digests: '', versions: '' }, 'no report, so no release');
       assert.equal(standing.metadata.uid, uid, 'changed in place');
       await setStatus(cluster.operator);
@@ -280,7 +286,7 @@ for (const featureSet of ['default', 'preview'] as const) {
       const { kinds } = client;
       await client.delete(kinds.ValidatingAdmissionPolicyBinding, 'sluice-update-gate-guard');
       for (let tries = 0; tries < 100; tries += 1) {
-        const gone = await client.delete(kinds.ConfigMap, updateGate, { namespace }).catch(() => undefined);
+        const gone = await client.delete(kinds.PolicyFacts, updateGate).catch(() => undefined);
         if (gone !== undefined) break;
         await systemClock.sleep(200);
       }
@@ -301,6 +307,24 @@ for (const featureSet of ['default', 'preview'] as const) {
       assert.deepEqual((pool as AnyObject | undefined)?.spec, { paused: false }, 'no pause of ours is left');
       await ask({ image: image(other), version: '4.17.2' });
       await ask(null);
+    });
+
+    test('installed again, the gate judges by what is said now, and not by what was said before', async () => {
+      const { client } = cluster;
+      await installObjects(client, cluster.shipped);
+      await allow({ digests: digest(other), versions: '' });
+      const acts = async () => (await isRefused(passed)) && !(await isRefused(other));
+      for (let tries = 0; !(await acts()); tries += 1) {
+        assert.ok(tries < 300, 'the gate does not act after a second installation');
+        await systemClock.sleep(100);
+      }
+      await assert.rejects(ask({ image: image(passed) }), refused, 'what the first installation let through');
+      await ask({ image: image(other) });
+      await ask(null);
+      const gate = (await surveyCluster(client, cluster.shipped)).remarks.find(
+        ({ name }) => name === 'UpdateGate',
+      );
+      assert.deepEqual([gate?.ok, /refuses/.test(gate?.message ?? '')], [true, true], gate?.message);
     });
   });
 }
