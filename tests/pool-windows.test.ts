@@ -215,6 +215,33 @@ test('sluice window open|close --pool', async () => {
   assert.match(refused.stderr, /plain has no windows: nothing of it is closed/);
 });
 
+test('sluice window status shows the pools: their windows, until when, and who has paused them', async () => {
+  await make('seen-closed', { [windows]: 'none' });
+  await make('seen-held', { [windows]: 'none' }, true);
+  await make('seen-words', { [windows]: 'whenever' });
+  await make('seen-plain', {});
+  await stands('seen-closed', true, true);
+  const status = async (...words: string[]) => {
+    const words_ = ['window', 'status', ...words, '--kubeconfig', cluster.kubeconfig];
+    const shown = await run(join(repository, 'sluice'), words_, { timeoutMs: 60_000 });
+    assert.equal(shown.code, 0, shown.stderr);
+    return shown.stdout;
+  };
+  const rows = new Map(
+    (JSON.parse(await status('-o', 'json')) as { pool: string }[]).map((row) => [row.pool, row]),
+  );
+  assert.deepEqual(rows.get('seen-closed'), { pool: 'seen-closed', window: 'closed', pausedBy: 'window' });
+  assert.deepEqual(rows.get('seen-held'), { pool: 'seen-held', window: 'closed', pausedBy: 'person' });
+  assert.deepEqual(rows.get('seen-plain'), { pool: 'seen-plain', window: 'free' });
+  const at = new Date(Date.now() + 90 * minute).toISOString();
+  await client.patch(kind, 'seen-closed', { metadata: { annotations: { 'sluice.dev/window-until': at } } });
+  const table = await status();
+  assert.match(table, /^POOL +WINDOW +CHANGES IN +PAUSED BY$/m);
+  assert.match(table, /^seen-closed +open +(89|90)m/m);
+  assert.match(table, /^seen-words +unreadable: .*'whenever' is no window/m);
+  assert.match(await status('-o', 'name'), /^machineconfigpool\/seen-plain$/m);
+});
+
 test('who takes the mark off takes the pause over: no window lifts it', async () => {
   await make('taken', { [windows]: 'none' });
   await stands('taken', true, true);

@@ -64,7 +64,8 @@ Examples:
   sluice window status --nodes all
   sluice window close --nodes all
   sluice window close --host
-  sluice window open --until 2h --pool worker       OpenShift: a MachineConfigPool with windows (docs/openshift.md)`,
+  sluice window open --until 2h --pool worker       OpenShift: a MachineConfigPool with windows (docs/openshift.md)
+  sluice window status --kubeconfig FILE            OpenShift: its pools; with --nodes, single nodes`,
   );
   return root;
 }
@@ -213,6 +214,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
       `open ${end}${once ? ', for one reboot' : ''}${release === undefined ? '' : `, only into ${release}`} (${path})`,
     );
   }
+  if (options.nodes === undefined && (await showPools(options, format))) return;
   const rows: { node: string; state: WindowState; window: NodeUpdate['spec']['window'] }[] = [];
   await eachNode(options, async (_, name, { spec: { window } }) => {
     rows.push({ node: name, state: stateOf(window, Date.now()), window });
@@ -233,6 +235,33 @@ async function showWindows(options: WindowOptions): Promise<void> {
       ];
     }),
   );
+}
+
+/** On OpenShift the machine-config operator reboots nodes, pool by pool. Answers whether there are pools. */
+async function showPools(options: WindowOptions, format: ReturnType<typeof parseFormat>): Promise<boolean> {
+  const { poolWindows } = await import('../rollout/pool-controller.ts');
+  const now = Date.now();
+  const client = await connect(options);
+  const pools = await poolWindows(client, now).finally(() => client.close());
+  if (pools === undefined) return false;
+  if (format === 'json' || format === 'yaml') {
+    const time = (at: number | undefined) => (at === undefined ? {} : { at: new Date(at).toISOString() });
+    await printObject(
+      pools.map(({ at, ...pool }) => ({ ...pool, ...time(at) })),
+      format,
+    );
+  } else if (format === 'name') print(pools.map(({ pool }) => `machineconfigpool/${pool}`).join('\n'));
+  else
+    printTable(
+      ['POOL', 'WINDOW', 'CHANGES IN', 'PAUSED BY'],
+      pools.map(({ pool, window, at, pausedBy, problem }) => [
+        pool,
+        problem === undefined ? window : `${window}: ${problem}`,
+        at === undefined ? '' : humanDuration(at - now),
+        pausedBy ?? '',
+      ]),
+    );
+  return true;
 }
 
 export type WindowState = 'open' | 'ended' | 'closed';

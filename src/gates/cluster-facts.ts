@@ -70,7 +70,8 @@ export interface ClockFact {
 
 export interface PoolFact {
   readonly name: string;
-  readonly paused: boolean;
+  /** By whom: a person, or a closed window of ours that opens again. */
+  readonly paused?: 'person' | 'window';
   /** Why it needs a person. */
   readonly degraded?: string;
 }

@@ -21,8 +21,12 @@ const conditions = (...all: [string, string, string?][]) => ({
 test('a MachineConfigPool is paused by its spec and degraded by its conditions', () => {
   assert.deepEqual(poolFact(object('MachineConfigPool', { spec: { paused: true } })), {
     name: 'x',
-    paused: true,
+    paused: 'person',
   });
+  const ours = { annotations: { 'sluice.dev/paused-by': 'sluice' } };
+  const fact = (paused: boolean) => poolFact(object('MachineConfigPool', { spec: { paused } }, ours));
+  assert.deepEqual(fact(true), { name: 'x', paused: 'window' });
+  assert.deepEqual(fact(false), { name: 'x' });
   assert.equal(
     poolFact(object('MachineConfigPool', conditions(['NodeDegraded', 'True', 'm']))).degraded,
     'm',

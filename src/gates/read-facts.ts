@@ -1,4 +1,5 @@
 import type { AnyObject, Node, PodDisruptionBudget } from '../api/core.ts';
+import { annotations } from '../api/names.ts';
 import { conditionIs } from '../kube/conditions.ts';
 import type {
   BackupFact,
@@ -37,9 +38,14 @@ export function poolFact(object: AnyObject): PoolFact {
   );
   return {
     name: object.metadata.name,
-    paused: record(object.spec).paused === true,
+    ...(record(object.spec).paused === true ? { paused: pausedBy(object) } : {}),
     ...(degraded === undefined ? {} : { degraded: degraded.message || degraded.reason || 'no reason' }),
   };
+}
+
+/** Our mark tells a closed window from a person, as the controller of the windows reads it (rollout/pool-windows.ts). */
+function pausedBy({ metadata }: AnyObject): 'person' | 'window' {
+  return metadata.annotations?.[annotations.pausedBy] === undefined ? 'person' : 'window';
 }
 
 /** CertificateSigningRequest: pending while nobody has approved, denied or failed it. */

@@ -136,6 +136,41 @@ async function windowOf(
   }
 }
 
+export interface PoolStatus {
+  readonly pool: string;
+  /** `free`: without windows, so that nothing of it is closed; `unreadable`: it stays as it is. */
+  readonly window: 'open' | 'closed' | 'free' | 'unreadable';
+  /** When that changes, Unix milliseconds; absent: never, unless a person changes something. */
+  readonly at?: number;
+  /** Who has paused it; absent: it is not paused. */
+  readonly pausedBy?: 'window' | 'person';
+  /** Why it cannot be read. */
+  readonly problem?: string;
+}
+
+/** How the windows of the pools stand, by name; undefined where no pools are served. Changes nothing. */
+export async function poolWindows(client: KubeClient, now: number): Promise<PoolStatus[] | undefined> {
+  const kind = await poolKind(client);
+  if (kind === undefined) return undefined;
+  const { items } = await client.list(kind);
+  const found: PoolStatus[] = [];
+  for (const pool of items) {
+    const window = await windowOf(pool, now);
+    const isOurs = pool.metadata.annotations?.[annotations.pausedBy] !== undefined;
+    found.push({
+      pool: pool.metadata.name,
+      ...('problem' in window
+        ? { window: 'unreadable', problem: window.problem }
+        : {
+            window: window.kind,
+            ...(window.kind === 'free' || window.at === undefined ? {} : { at: window.at }),
+          }),
+      ...(pool.spec?.paused === true ? { pausedBy: isOurs ? 'window' : 'person' } : {}),
+    });
+  }
+  return found.sort((a, b) => (a.pool < b.pool ? -1 : 1));
+}
+
 /**
  * Opens a window of one pool until a time, or with `null` takes that back; a window of the week stays as it is.
  * Errors: NotFound where there is no such pool; InputInvalid where it has no windows, so that nothing is closed.

@@ -148,7 +148,24 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
       return answer.status;
     };
     try {
-      const [one, two] = await controllers();
+      // Ready is what the kubelet saw last: a replica counts from when it answers us, at the address that it has by then.
+      const answering = async (): Promise<Pod[]> => {
+        const pods = (await controllers()).filter(isReady);
+        const answers = await Promise.all(
+          pods.map(({ status }) =>
+            http.request({ url: `http://${status?.podIP}:3333/readyz` }).then(
+              async (answer) => {
+                await answer.discard();
+                return answer.status === 200;
+              },
+              () => false,
+            ),
+          ),
+        );
+        return pods.filter((_, index) => answers[index]);
+      };
+      await until('two replicas answer', async () => (await answering()).length === 2, describePods);
+      const [one, two] = await answering();
       assert.ok(one !== undefined && two !== undefined);
       for (const pod of [one, two]) {
         assert.equal(await ask(pod, 'pre-reboot', 'c'.repeat(32), ''), 401);
