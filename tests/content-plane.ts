@@ -352,6 +352,7 @@ function registration(node: TestNode) {
     client: node.client,
     nodeName: node.name,
     address: node.address,
+    controlPlane: true,
     kubelet: {
       nodeInfo: {
         machineID: node.name,

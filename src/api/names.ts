@@ -91,6 +91,7 @@ export function names(platform: Platform): Names {
 /** Labels that Sluice reads or sets. */
 export const labels = {
   controlPlane: 'node-role.kubernetes.io/control-plane',
+  worker: 'node-role.kubernetes.io/worker',
   hostname: 'kubernetes.io/hostname',
   /** On everything that one preflight run made; the value is the run id. */
   preflightRun: 'sluice.dev/preflight-run',

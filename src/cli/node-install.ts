@@ -6,6 +6,7 @@ interface InstallOptions {
   readonly root: string;
   readonly once?: boolean;
   readonly remove?: boolean;
+  readonly worker?: boolean;
 }
 
 /** Tokens and certificates that the cluster renews are on the host this long after. */
@@ -34,7 +35,7 @@ export async function installHost(options: InstallOptions): Promise<void> {
   const programId = await programIdOf(program);
   while (!signal.aborted) {
     try {
-      const facts = await readFacts(programId);
+      const facts = await readFacts(programId, options.worker === true);
       if (facts === undefined) logger.info({}, 'the controller has made no certificates yet');
       else {
         const changed = await keepHost(root, program, facts, systemctl);
@@ -50,7 +51,7 @@ export async function installHost(options: InstallOptions): Promise<void> {
 }
 
 /** What the Pod was given; undefined while the certificates are not there. Errors: Usage. */
-async function readFacts(programId: string) {
+async function readFacts(programId: string, worker: boolean) {
   const { env } = process;
   const need = (name: string) => {
     const value = env[name];
@@ -64,6 +65,7 @@ async function readFacts(programId: string) {
   const lockHost = env.SLUICE_LOCK_SERVICE_HOST;
   try {
     return {
+      worker,
       nodeName: need('NODE_NAME'),
       address: need('NODE_ADDRESS'),
       programId,

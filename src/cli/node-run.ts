@@ -16,6 +16,7 @@ interface RunOptions extends ConnectOptions {
   readonly configDir: readonly string[];
   readonly workload: 'podman' | 'sandbox' | 'none';
   readonly containers?: string;
+  readonly worker?: boolean;
   readonly registerNode?: boolean;
   readonly containerdHosts?: string;
   readonly osDriver?: OsDriverName;
@@ -41,6 +42,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       name,
       dir,
       address,
+      worker: options.worker === true,
       tlsFiles,
       ...(options.trustedKeys === undefined ? {} : { trustedKeysDir: options.trustedKeys }),
       configDirectories: options.configDir,

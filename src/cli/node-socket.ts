@@ -8,8 +8,8 @@ export interface NodeSocketOptions extends UpDirectoryOptions {
   readonly socket?: string | undefined;
 }
 
-/** The node of a host that runs one. */
-const hostSocket = '/run/sluice/node.sock';
+/** The node of a host that runs one: by the units of deploy/systemd, or by those of the DaemonSet. */
+const hostSockets = ['/run/sluice/node.sock', '/var/lib/sluice/run/node.sock'];
 
 /**
  * The socket of a node process on this machine: the one that is named; else the host's own; else, below the
@@ -23,7 +23,8 @@ export function findNodeSocket(
 ): string {
   if (options.socket !== undefined) return options.socket;
   const { named, directories: looked } = findUpDirectories(options, environment);
-  if (options.node === undefined && !named && existsSync(hostSocket)) return hostSocket;
+  const [own] = hostSockets.filter((path) => existsSync(path));
+  if (options.node === undefined && !named && own !== undefined) return own;
   for (const directory of looked) {
     const found = nodesBelow(directory).filter(
       (each) => options.node === undefined || each.node === options.node,

@@ -43,6 +43,7 @@ export function command(): Command {
     .action(async (options) => (await import('./node-config.ts')).config(options));
   withOperationsOptions(withConnection(root.command('run').description('Run the agent of one node')))
     .option('--local', 'a host without a cluster: the agent goes by its configuration alone')
+    .option('--worker', "keep no content: stage and boot what the control plane's registries have")
     .option('--name <node>', 'the name of the node')
     .option('--dir <dir>', 'where it keeps its store and its state (--local: /var/lib/sluice)')
     .option('--run-dir <dir>', 'where a --local agent listens (default: /run/sluice)')
@@ -71,7 +72,7 @@ export function command(): Command {
       new Option(
         '--os-driver <driver>',
         'what stages and reboots (default: simulated; with --local auto, what this host was booted by)',
-      ).choices(['auto', 'rpm-ostree', 'bootc', 'simulated']),
+      ).choices(['auto', 'rpm-ostree', 'bootc', 'none', 'simulated']),
     )
     .option('--boot-id <id>', "the boot id that a simulated node shows (default: the kernel's)")
     .action(async (options) => (await import('./node-run.ts')).runAgent(options));
@@ -82,6 +83,7 @@ export function command(): Command {
     )
     .option('--root <dir>', 'the root of the host', '/host')
     .option('--once', 'do it once, instead of looking again and again')
+    .option('--worker', 'the host keeps no content: the agent alone')
     .option('--remove', 'stop what was installed and take it away; store and state stay')
     .action(async (options) => (await import('./node-install.ts')).installHost(options));
   root.addHelpText(
@@ -94,7 +96,7 @@ Examples:
   sluice node config                Which file says what, and which key has no effect
   sluice node run --local           The agent of a host without a cluster (deploy/systemd/sluice-agent.service)
   sluice node approve               A person says OK to the staged update
-  sluice node install --root /host`,
+  sluice node install --root /host  As the DaemonSet does; --worker: without store and registry`,
   );
   return root;
 }

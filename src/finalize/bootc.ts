@@ -17,10 +17,10 @@ export interface BootcOptions {
   readonly ostree?: string;
   readonly systemctl?: string;
   /**
-   * The host that images are asked of: this node's own registry, which has verified the release. Absent: the host goes
+   * The host that an image is asked of: a registry of the cluster, which has verified the release. Absent: the host goes
    * on along the image that it was booted from, whatever the update graph says.
    */
-  readonly pullFrom?: string;
+  readonly pullFrom?: (image: string) => Promise<string>;
   /** How long an order to reboot may take; milliseconds. */
   readonly orderMs?: number;
 }
@@ -50,7 +50,7 @@ export function bootcDriver(options: BootcOptions): OsDriver {
         requireRegistry(transport);
       }
       const { host, repository } = parseReference(image);
-      const reference = `${options.pullFrom ?? host}/${repository}@${digest}`;
+      const reference = `${(await options.pullFrom?.(image)) ?? host}/${repository}@${digest}`;
       const words = [...(options.pullFrom === undefined ? signatureWords(signature) : []), reference];
       const result = await call(bootc, ['switch', '--download-only', ...words], stageMs);
       if (result.code === 0) return;

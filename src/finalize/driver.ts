@@ -31,7 +31,7 @@ export interface OsStatus {
 
 /** What an operating system must be able to do for an update. Each command's own file implements it. */
 export interface OsDriver {
-  readonly name: 'simulated' | 'rpm-ostree' | 'bootc';
+  readonly name: 'simulated' | 'rpm-ostree' | 'bootc' | 'none';
   /** Whether `finalize` reboots the machine that this runs on: then its inhibitors and its users count. */
   readonly rebootsHost: boolean;
   status(): Promise<OsStatus>;

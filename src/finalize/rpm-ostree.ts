@@ -15,12 +15,12 @@ const statusBytesMax = 8 * 1024 * 1024;
  * The `rpm-ostree` command. What it stages is locked: only `finalize-deployment` with the expected checksum, or for an
  * image its digest, unlocks it and reboots.
  *
- * @param options.pullFrom the host that images are asked of: this node's own registry, which has verified the release.
+ * @param options.pullFrom the host that an image is asked of: a registry of the cluster, which has verified the release.
  * Absent: the host goes on along the origin that it was booted from, whatever the update graph says.
  */
 export function rpmOstreeDriver(options: {
   readonly command?: string;
-  readonly pullFrom?: string;
+  readonly pullFrom?: (image: string) => Promise<string>;
   /** How long an order to reboot may take; milliseconds. */
   readonly orderMs?: number;
 }): OsDriver {
@@ -50,7 +50,7 @@ export function rpmOstreeDriver(options: {
     async stage(image, digest, { allowDowngrade = false } = {}) {
       await register();
       const { booted } = await status();
-      const args = stageArguments(image, digest, booted, options.pullFrom);
+      const args = stageArguments(image, digest, booted, await options.pullFrom?.(image));
       const result = await call([...args, ...(allowDowngrade ? [] : ['--disallow-downgrade'])], stageMs);
       if (result.code !== 0) throw refusal(program, args[0] ?? '', result);
     },

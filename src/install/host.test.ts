@@ -39,6 +39,7 @@ function playSystemd() {
 }
 
 const facts = (programId: string, change: Partial<HostFacts> = {}): HostFacts => ({
+  worker: false,
   nodeName: 'master-0',
   address: '10.0.0.1',
   programId,
@@ -126,6 +127,44 @@ test('a new program: its registry answers before the old one is told to end, and
   await removeHost(host, systemd.systemctl);
   assert.deepEqual([...systemd.running], []);
   assert.ok(!existsSync(join(host, 'etc/sluice/cluster')));
+});
+
+test('a worker gets the agent alone; one that was of the control plane loses its registry', async () => {
+  const systemd = playSystemd();
+  const host = hostAt('worker');
+  const program = programOf('worker');
+  const id = await programIdOf(program);
+  await keepHost(host, program, facts(id), systemd.systemctl);
+  systemd.said.length = 0;
+  await keepHost(host, program, facts(id, { worker: true, nodeName: 'worker-0' }), systemd.systemctl);
+  const unit = readFileSync(join(host, 'etc/systemd/system/sluice-node.service'), 'utf8');
+  assert.match(unit, /sluice node run --worker --name worker-0 /);
+  assert.deepEqual(systemd.said, [
+    'daemon-reload',
+    `disable sluice-registry@${id}.service`,
+    `stop --no-block sluice-registry@${id}.service`,
+    'enable sluice-node.service',
+    'restart sluice-node.service',
+  ]);
+  const fresh = playSystemd();
+  await keepHost(hostAt('fresh'), program, facts(id, { worker: true }), fresh.systemctl);
+  assert.deepEqual([...fresh.running], []);
+  assert.ok(!existsSync(join(root, 'fresh/etc/systemd/system/sluice-registry@.service')));
+});
+
+test('the command is linked where people look for it, and nobody else’s is touched', async () => {
+  const systemd = playSystemd();
+  const [host, other] = [hostAt('link'), hostAt('other')];
+  const program = programOf('link');
+  const id = await programIdOf(program);
+  const at = (root: string) => join(root, 'usr/local/bin/sluice');
+  mkdirSync(join(other, 'usr/local/bin'), { recursive: true });
+  writeFileSync(at(other), 'of somebody else');
+  for (const each of [host, other]) await keepHost(each, program, facts(id), systemd.systemctl);
+  assert.equal(readlinkSync(at(host)), '/var/lib/sluice/program/current/sluice');
+  for (const each of [host, other]) await removeHost(each, systemd.systemctl);
+  assert.ok(!existsSync(at(host)));
+  assert.equal(readFileSync(at(other), 'utf8'), 'of somebody else');
 });
 
 test('a host without systemd is left as it is', async () => {

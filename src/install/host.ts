@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, copyFile, mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { writeDurable } from '../durable/file.ts';
-import { SluiceError } from '../errors/error.ts';
+import { SluiceError, systemCode } from '../errors/error.ts';
 import { run } from '../process/run.ts';
 
 /** What is put on a host of a cluster, and where; the same on every start, so that nothing changes where nothing did. */
 export interface HostFacts {
+  /** A worker keeps no content: it gets the agent alone, without a registry. */
+  readonly worker: boolean;
   readonly nodeName: string;
   /** InternalIP, by which other nodes reach its registry. */
   readonly address: string;
@@ -19,6 +21,7 @@ export interface HostFacts {
   readonly caPem: string;
   /** A token of the ServiceAccount sluice-node that was given to this node. */
   readonly token: string;
+  /** Of the node's registry, which is its client certificate too; on a worker a client's alone. */
   readonly registry: { readonly caPem: string; readonly certPem: string; readonly keyPem: string };
   /** Where reboot slots are asked for, and what is shown there; absent: the host's own configuration says. */
   readonly lock?: { readonly url: string; readonly secret?: string };
@@ -34,6 +37,7 @@ export interface HostFile {
 /** There where systemd is the host's service manager (sd_booted(3)). */
 const systemdMark = '/run/systemd/system';
 const programs = '/var/lib/sluice/program';
+const commandLink = '/usr/local/bin/sluice';
 const registryUnit = 'sluice-registry@';
 export const nodeUnit = 'sluice-node.service';
 const unitDirectory = '/etc/systemd/system';
@@ -60,7 +64,7 @@ export function hostFiles(facts: HostFacts): HostFile[] {
     file(`${certificates}/tls.key`, registry.keyPem, 0o600),
     ...(facts.lock?.secret === undefined ? [] : [file(lockSecret, `${facts.lock.secret}\n`, 0o600)]),
     ...(facts.lock === undefined ? [] : [file('/etc/sluice/config.d/20-cluster.toml', lockRule(facts.lock))]),
-    file(`${unitDirectory}/${registryUnit}.service`, registryService()),
+    ...(facts.worker ? [] : [file(`${unitDirectory}/${registryUnit}.service`, registryService())]),
     file(`${unitDirectory}/${nodeUnit}`, nodeService(facts)),
   ];
 }
@@ -126,7 +130,7 @@ WantedBy=multi-user.target
 `;
 }
 
-function nodeService({ nodeName, address }: HostFacts): string {
+function nodeService({ nodeName, address, worker }: HostFacts): string {
   return `[Unit]
 Description=Sluice agent of the node ${nodeName}
 After=network-online.target
@@ -135,7 +139,7 @@ Wants=network-online.target
 [Service]
 Type=notify
 NotifyAccess=all
-ExecStart=${programs}/current/sluice node run --name ${nodeName} --address ${address} --dir /var/lib/sluice \\
+ExecStart=${programs}/current/sluice node run${worker ? ' --worker' : ''} --name ${nodeName} --address ${address} --dir /var/lib/sluice \\
   --kubeconfig ${cluster}/kubeconfig --ca ${certificates}/ca.crt --cert ${certificates}/tls.crt \\
   --key ${certificates}/tls.key --os-driver auto --containerd-hosts /etc/containerd/certs.d
 Restart=always
@@ -188,6 +192,7 @@ export async function keepHost(
   const files = hostFiles(facts);
   const { programId } = facts;
   if (await putProgram(root, program, programId)) changed.push(`${programs}/${programId}/sluice`);
+  if (await putCommand(root)) changed.push(commandLink);
   for (const { path, text, mode } of files) {
     const at = join(root, path);
     if ((await readFile(at, 'utf8').catch(() => undefined)) === text) continue;
@@ -196,9 +201,9 @@ export async function keepHost(
   }
   const units = changed.some((path) => path.startsWith(unitDirectory));
   if (units) await systemctl(['daemon-reload']);
-  const instance = `${registryUnit}${programId}.service`;
+  const instance = facts.worker ? undefined : `${registryUnit}${programId}.service`;
   const running = await instances(systemctl);
-  if (!running.includes(instance)) {
+  if (instance !== undefined && !running.includes(instance)) {
     // Type=notify: this returns when the new one answers.
     await systemctl(['enable', '--now', instance]);
     changed.push(instance);
@@ -238,6 +243,27 @@ async function putProgram(root: string, program: string, programId: string): Pro
   return true;
 }
 
+/** So that people find the command; what somebody else has put there stays. Answers whether it was put. */
+async function putCommand(root: string): Promise<boolean> {
+  const at = join(root, commandLink);
+  try {
+    await mkdir(dirname(at), { recursive: true });
+    await symlink(`${programs}/current/sluice`, at);
+    return true;
+  } catch (error) {
+    // It is there, or this host lets nobody write there: then people call it by its path.
+    if (['EEXIST', 'EROFS', 'ENOTDIR', 'EACCES'].includes(systemCode(error) ?? '')) return false;
+    throw error;
+  }
+}
+
+/** Takes away the link of ours, and no other file. */
+async function removeCommand(root: string): Promise<void> {
+  const at = join(root, commandLink);
+  const target = await readlink(at).catch(() => '');
+  if (target === `${programs}/current/sluice`) await rm(at);
+}
+
 async function instances(systemctl: Systemctl): Promise<string[]> {
   const text = await systemctl([
     'list-units',
@@ -254,7 +280,7 @@ async function removeOld(
   root: string,
   programId: string,
   running: readonly string[],
-  instance: string,
+  instance: string | undefined,
 ): Promise<void> {
   const kept = new Set([
     programId,
@@ -283,5 +309,6 @@ export async function removeHost(root: string, systemctl: Systemctl): Promise<vo
   ]) {
     await rm(join(root, path), { recursive: true, force: true });
   }
+  await removeCommand(root);
   await systemctl(['daemon-reload']);
 }

@@ -22,6 +22,20 @@ export function contentRoutes(manager: {
   };
 }
 
+/** What a worker answers there. */
+export function noContentRoutes(nodeName: string): NodeRoutes {
+  const refuse = async (): Promise<never> => {
+    throw new SluiceError('Conflict', `${nodeName} is a worker and keeps no content`, {
+      next: 'Do it on a control-plane node: from there every node is served.',
+    });
+  };
+  return {
+    'GET /v1/content': async () => ({ node: nodeName }),
+    'POST /v1/media': refuse,
+    'DELETE /v1/media': refuse,
+  };
+}
+
 /** A bundle on media, as the socket tells it. */
 type AttachedAnswer =
   | {

@@ -23,6 +23,7 @@ export interface NodeObjectOptions {
   readonly nodeName: string;
   /** InternalIP: where the registry and the kubelet listen. */
   readonly address: string;
+  readonly controlPlane: boolean;
   readonly kubelet: KubeletFacts;
   readonly clock: Clock;
 }
@@ -31,7 +32,7 @@ export interface NodeObjectOptions {
 const leaseSeconds = 40;
 const leaseNamespace = 'kube-node-lease';
 
-/** Makes the Node where it is missing, and gives it the labels of a control-plane node. */
+/** Makes the Node where it is missing, and gives it the labels of what it is. */
 export async function ensureNode(options: NodeObjectOptions): Promise<void> {
   const { client, nodeName } = options;
   const { kinds } = client;
@@ -102,10 +103,14 @@ export async function renewLease({ client, nodeName, clock }: NodeObjectOptions)
   }
 }
 
-function nodeLabels({ nodeName, kubelet: { nodeInfo } }: NodeObjectOptions): Record<string, string> {
+function nodeLabels({
+  nodeName,
+  controlPlane,
+  kubelet: { nodeInfo },
+}: NodeObjectOptions): Record<string, string> {
   return {
     [labels.hostname]: nodeName,
-    [labels.controlPlane]: '',
+    [controlPlane ? labels.controlPlane : labels.worker]: '',
     'kubernetes.io/os': nodeInfo.operatingSystem,
     'kubernetes.io/arch': nodeInfo.architecture,
   };

@@ -3,8 +3,10 @@ import { delimiter, join } from 'node:path';
 import { SluiceError } from '../errors/error.ts';
 import { bootcDriver } from '../finalize/bootc.ts';
 import type { OsDriver } from '../finalize/driver.ts';
+import { noImageDriver } from '../finalize/no-image.ts';
 import { rpmOstreeDriver } from '../finalize/rpm-ostree.ts';
 import { bootSimulated, simulatedDriver } from '../finalize/simulated.ts';
+import type { PullHosts } from './pull-hosts.ts';
 import {
   containersCerts,
   type RegistryCertificates,
@@ -14,7 +16,7 @@ import {
 /** The exit code by which a node of the `simulated` driver asks its supervisor for a boot with a new boot id. */
 export const rebootExitCode = 133;
 
-export const osDriverNames = ['auto', 'rpm-ostree', 'bootc', 'simulated'] as const;
+const osDriverNames = ['auto', 'rpm-ostree', 'bootc', 'none', 'simulated'] as const;
 export type OsDriverName = (typeof osDriverNames)[number];
 
 export interface OsDriverOptions {
@@ -23,21 +25,28 @@ export interface OsDriverOptions {
   readonly bootId: string;
   readonly reboot: () => void;
   readonly pull: (image: string) => Promise<{ version?: string }>;
-  /** The host that real drivers ask for images: the node's own registry. */
-  readonly pullFrom?: string;
-  /** This node's certificates, by which real drivers pull from there. */
-  readonly tlsFiles?: RegistryCertificates['files'];
+  /** The registries of the cluster, and this node's certificates, by which real drivers pull from there. */
+  readonly cluster?: { readonly hosts: PullHosts; readonly tlsFiles: RegistryCertificates['files'] };
 }
 
-/** The driver by its name; `auto` is what this host was booted by. Errors: NotFound. */
+/**
+ * The driver by its name; `auto` is what this host was booted by. A node of a cluster that was booted by neither takes
+ * no OS image and does the rest. Errors: NotFound where a host without a cluster was booted by neither.
+ */
 export async function createOsDriver(name: OsDriverName, options: OsDriverOptions): Promise<OsDriver> {
-  const from = options.pullFrom === undefined ? {} : { pullFrom: options.pullFrom };
-  const { pullFrom: host, tlsFiles: files } = options;
+  const { cluster } = options;
+  const from = cluster === undefined ? {} : { pullFrom: cluster.hosts.holding };
   const real = (driver: OsDriver) =>
-    host === undefined || files === undefined
+    cluster === undefined
       ? driver
-      : withRegistryCertificates(driver, { directory: containersCerts, host, files });
-  switch (name === 'auto' ? bootedBy() : name) {
+      : withRegistryCertificates(driver, {
+          directory: containersCerts,
+          hosts: cluster.hosts.all,
+          files: cluster.tlsFiles,
+        });
+  switch (name === 'auto' ? bootedBy(cluster !== undefined) : name) {
+    case 'none':
+      return noImageDriver();
     case 'rpm-ostree':
       return real(rpmOstreeDriver(from));
     case 'bootc':
@@ -49,11 +58,12 @@ export async function createOsDriver(name: OsDriverName, options: OsDriverOption
 }
 
 /** Both commands can be there; rpm-ostree then knows more of what is staged. */
-function bootedBy(): 'rpm-ostree' | 'bootc' {
+function bootedBy(inCluster: boolean): 'rpm-ostree' | 'bootc' | 'none' {
   if (existsSync('/run/ostree-booted')) {
     if (onPath('rpm-ostree')) return 'rpm-ostree';
     if (onPath('bootc')) return 'bootc';
   }
+  if (inCluster) return 'none';
   throw new SluiceError('NotFound', 'this host was not booted by rpm-ostree or bootc', {
     next: 'Name the driver: --os-driver rpm-ostree, bootc, or simulated for a rehearsal.',
   });

@@ -41,6 +41,7 @@ function options(change: Partial<RegistrationOptions> = {}): RegistrationOptions
     client,
     nodeName: 'master-0',
     address: '127.0.0.1',
+    controlPlane: true,
     kubelet: facts(),
     logger: silentLogger,
     clock: steppingClock().clock,

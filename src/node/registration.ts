@@ -11,6 +11,8 @@ export interface RegistrationOptions {
   readonly nodeName: string;
   /** InternalIP: where the registry and the kubelet listen. */
   readonly address: string;
+  /** Whether it is of the control plane, and so keeps content. */
+  readonly controlPlane: boolean;
   /** What to say in a kubelet's place; absent where the node has a kubelet, whose Node is then not touched. */
   readonly kubelet?: KubeletFacts | undefined;
   readonly logger: Logger;
@@ -93,6 +95,8 @@ async function ensureObjects(options: RegistrationOptions): Promise<void> {
   if ((await client.tryGet(kinds.NodeUpdate, nodeName)) === undefined) {
     await createOnce(client, kinds.NodeUpdate, { metadata: { name: nodeName }, spec: {} });
   }
+  // What it says of releases is of those who keep them.
+  if (!options.controlPlane) return;
   if ((await client.tryGet(kinds.MachineConfigNode, nodeName)) === undefined) {
     await createOnce(client, kinds.MachineConfigNode, {
       metadata: { name: nodeName },

@@ -60,7 +60,7 @@ esac
 `,
     );
     chmodSync(program, 0o755);
-    const bare = rpmOstreeDriver({ command: program, pullFrom: host });
+    const bare = rpmOstreeDriver({ command: program, pullFrom: async () => host });
     const wanted = `registry.example/openshift/release@${digest}`;
     await assert.rejects(
       bare.stage(wanted, digest),
@@ -74,7 +74,7 @@ esac
       key: file('node.key', own.keyPem),
     };
     const directory = join(home, '.config/containers/certs.d');
-    const driver = withRegistryCertificates(bare, { directory, host, files });
+    const driver = withRegistryCertificates(bare, { directory, hosts: async () => [host], files });
     await driver.stage(wanted, digest);
     assert.ok(existsSync(join(dir, 'pulled', 'manifest.json')));
     assert.equal(statSync(join(directory, host, 'client.key')).mode & 0o777, 0o600);

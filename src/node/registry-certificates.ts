@@ -9,14 +9,14 @@ export const containersCerts = '/etc/containers/certs.d';
 export interface RegistryCertificates {
   /** What holds a directory for each `host:port`. */
   readonly directory: string;
-  /** `host:port` of this node's registry. */
-  readonly host: string;
+  /** `host:port` of each registry that may be asked. */
+  readonly hosts: () => Promise<readonly string[]>;
   /** This node's own, as files, since they are renewed. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
 }
 
 /**
- * A driver whose program pulls from this node's registry as the node itself: by its client certificate, believing the
+ * A driver whose program pulls from the cluster's registries as the node itself: by its client certificate, believing the
  * cluster's authority. The files are copied before each pull, so that those that were renewed are used.
  */
 export function withRegistryCertificates(driver: OsDriver, certificates: RegistryCertificates): OsDriver {
@@ -29,13 +29,15 @@ export function withRegistryCertificates(driver: OsDriver, certificates: Registr
   };
 }
 
-async function writeCertificates({ directory, host, files }: RegistryCertificates): Promise<void> {
-  const place = join(directory, host);
-  for (const [from, name, mode] of [
-    [files.ca, 'ca.crt', 0o644],
-    [files.cert, 'client.cert', 0o644],
-    [files.key, 'client.key', 0o600],
-  ] as const) {
-    await writeDurable(join(place, name), await readFile(from), { mode });
+async function writeCertificates({ directory, hosts, files }: RegistryCertificates): Promise<void> {
+  for (const host of await hosts()) {
+    const place = join(directory, host);
+    for (const [from, name, mode] of [
+      [files.ca, 'ca.crt', 0o644],
+      [files.cert, 'client.cert', 0o644],
+      [files.key, 'client.key', 0o600],
+    ] as const) {
+      await writeDurable(join(place, name), await readFile(from), { mode });
+    }
   }
 }

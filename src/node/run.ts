@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { cpus, hostname, release as kernelRelease, totalmem, type } from 'node:os';
 import { join, resolve } from 'node:path';
-import { names } from '../api/names.ts';
+import { labels, names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
-import { createHttpClient } from '../http/client.ts';
+import { createHttpClient, hostPort } from '../http/client.ts';
 import { serveOperations } from '../http/operations.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
@@ -18,11 +18,13 @@ import { createNodeAgent } from './agent.ts';
 import { followCertificates } from './certificates.ts';
 import { keepContainerdHosts } from './containerd.ts';
 import { createContentManager } from './content.ts';
+import { noContentRoutes } from './content-routes.ts';
 import { createReporter, createSkewMeter, desiredOf } from './finalization.ts';
 import { readMachineId } from './machine-id.ts';
 import type { NodeInfo } from './node-object.ts';
 import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.ts';
 import { startPods } from './pods.ts';
+import { anyHost, controlPlaneHosts, ownHost } from './pull-hosts.ts';
 import { keepNode, registerNode } from './registration.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
 
@@ -31,6 +33,8 @@ export interface NodeOptions {
   readonly name: string;
   readonly dir: string;
   readonly address: string;
+  /** A worker keeps no content: it stages and boots what it pulls from the control plane's registries. */
+  readonly worker: boolean;
   readonly tlsFiles: { readonly ca: string; readonly cert: string; readonly key: string };
   readonly trustedKeysDir?: string;
   readonly configDirectories: readonly string[];
@@ -80,24 +84,27 @@ export async function runNode(options: NodeOptions): Promise<number> {
     run: join(options.dir, 'run'),
     state: join(options.dir, 'state'),
   };
-  const content = await createContentManager({
-    client,
-    nodeName: name,
-    address,
-    dirs,
-    identity: { caPem: tls.ca, certPem: tls.cert, keyPem: tls.key },
-    trustedKeysDir: options.trustedKeysDir,
-    metrics: options.metrics,
-    logger: logger.child({ part: 'content' }),
-    clock,
-    signal,
-    watchRegistry: true,
-  });
+  const content = options.worker
+    ? undefined
+    : await createContentManager({
+        client,
+        nodeName: name,
+        address,
+        dirs,
+        identity: { caPem: tls.ca, certPem: tls.cert, keyPem: tls.key },
+        trustedKeysDir: options.trustedKeysDir,
+        metrics: options.metrics,
+        logger: logger.child({ part: 'content' }),
+        clock,
+        signal,
+        watchRegistry: true,
+      });
   const pods = await startPods({ ...options, tls, clock, logger: logger.child({ part: 'pods' }), signal });
   const registration = {
     client,
     nodeName: name,
     address,
+    controlPlane: !options.worker,
     kubelet: options.registerNode
       ? {
           port: pods?.port,
@@ -121,26 +128,32 @@ export async function runNode(options: NodeOptions): Promise<number> {
   followCertificates({
     files: options.tlsFiles,
     onRenewed(identity) {
-      content.renew(identity);
+      content?.renew(identity);
       registryHttp.renew({ ca: identity.caPem, cert: identity.certPem, key: identity.keyPem });
     },
     logger,
     signal,
   });
-  const registryHost = `${address}:${registryPort}`;
-  const registry = createRegistryClient({ baseUrl: `https://${registryHost}`, http: registryHttp });
+  const registryOf = (host: string) =>
+    createRegistryClient({ baseUrl: `https://${host}`, http: registryHttp });
+  const own = hostPort(address, registryPort);
+  const hosts = options.worker
+    ? anyHost(async () => {
+        const { items } = await client.list(client.kinds.Node, { labelSelector: labels.controlPlane });
+        return controlPlaneHosts(name, items, registryPort);
+      }, registryOf)
+    : ownHost(own);
   const driver = await createOsDriver(options.osDriver, {
     osDir: join(options.dir, 'os'),
     bootId,
     reboot: () => reboot.abort(),
-    pullFrom: registryHost,
-    tlsFiles: options.tlsFiles,
-    // The image is asked for by digest from this node's own registry, as a real driver would pull it.
+    cluster: { hosts, tlsFiles: options.tlsFiles },
+    // The image is asked for by digest from a registry of the cluster, as a real driver would pull it.
     pull: async (image) => {
       const { repository, digest } = parseReference(image);
       if (digest === undefined) throw new SluiceError('InputInvalid', `${image} is not named by digest`);
-      const { labels } = await readConfig(registry, repository, digest);
-      const version = labels['org.opencontainers.image.version'];
+      const config = await readConfig(registryOf(await hosts.holding(image)), repository, digest);
+      const version = config.labels['org.opencontainers.image.version'];
       return version === undefined ? {} : { version };
     },
   });
@@ -170,7 +183,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
       ? undefined
       : await serveOperations(options.status, {
           metrics: options.metrics,
-          ready: { registry: () => content.registryDown() },
+          ready: content === undefined ? {} : { registry: () => content.registryDown() },
         });
   const keepHosts = async () => {
     if (options.containerdHosts === undefined) return;
@@ -181,7 +194,7 @@ export async function runNode(options: NodeOptions): Promise<number> {
       client,
       directory,
       registryPort,
-      ownHost: registryHost,
+      ownHost: options.worker ? undefined : own,
       files,
       clock,
       logger,
@@ -190,12 +203,14 @@ export async function runNode(options: NodeOptions): Promise<number> {
   };
   const socket = await serveNodeSocket(
     nodeSocketPath(dirs.run),
-    { ...content.routes, ...finalization.routes },
+    { ...(content?.routes ?? noContentRoutes(name)), ...finalization.routes },
     logger,
   );
   try {
     await Promise.all(
-      [content.run(), finalization.run(), keepNode(registration), pods?.run(), keepHosts()].map(untilFailure),
+      [content?.run(), finalization.run(), keepNode(registration), pods?.run(), keepHosts()].map(
+        untilFailure,
+      ),
     );
   } finally {
     await socket.close();

@@ -46,7 +46,10 @@ export interface KubernetesCluster {
 }
 
 export interface KubernetesOptions {
+  /** Of the control plane; default 3. */
   readonly nodes?: number;
+  /** Besides them; default 0. */
+  readonly workers?: number;
   readonly controllers?: number;
   /** File name → SPKI PEM. */
   readonly trustedKeys: Readonly<Record<string, string>>;
@@ -108,25 +111,30 @@ export async function startKubernetes(options: KubernetesOptions): Promise<Kuber
     closing.push(() => new Promise((resolve) => service.close(resolve)));
     const { port } = service.address() as { port: number };
     const lock = { url: `http://127.0.0.1:${port}/`, secretFile: await writeLockSecret(real.dir, client) };
-    const nodes = planNodes(real.dir, options.nodes ?? 3);
+    const nodes = planNodes(real.dir, options.nodes ?? 3, options.workers);
     for (const node of nodes) {
       const boot = { id: randomUUID() };
       await configureNode(node, lock);
       const kubelet = await playKubelet(real, client, node, boot, options.pods !== false);
       closing.push(kubelet.close);
+      const worker = isWorker(node);
       const files = await writeNodeFiles(client, node);
-      const kubeconfig = await writeTokenConfig(real, client, node.name, 'sluice-node', node.name);
-      supervisor.start({
-        name: `registry-${node.name}`,
-        args: () => registryWords(node, files),
-        logFile: log(`registry-${node.name}`),
-      });
+      const account = worker ? 'sluice-worker' : 'sluice-node';
+      const kubeconfig = await writeTokenConfig(real, client, node.name, account, node.name);
+      if (!worker) {
+        supervisor.start({
+          name: `registry-${node.name}`,
+          args: () => registryWords(node, files),
+          logFile: log(`registry-${node.name}`),
+        });
+      }
       supervisor.start({
         name: node.name,
         args: () => [
           ...['node', 'run', '--name', node.name, '--dir', node.dir, '--address', node.address],
           ...['--kubeconfig', kubeconfig, '--ca', files.ca, '--cert', files.cert, '--key', files.key],
-          ...['--config-dir', node.config, '--workload', 'none'],
+          ...['--config-dir', node.config, '--workload', 'none', ...(worker ? ['--worker'] : [])],
+          ...['--containerd-hosts', containerdHostsOf(node)],
           ...['--os-driver', 'simulated', '--boot-id', boot.id],
         ],
         logFile: log(node.name),
@@ -184,12 +192,12 @@ async function standAlone(client: KubeClient): Promise<void> {
 
 let clusters = 0;
 
-export function planNodes(dir: string, count: number): NodePlan[] {
+export function planNodes(dir: string, count: number, workers = 0): NodePlan[] {
   clusters += 1;
   // Loopback addresses of their own, so that the registries' real port is free whoever else runs here.
   const network = `127.${130 + (process.pid % 60)}.${clusters}`;
-  return Array.from({ length: count }, (_, index) => {
-    const name = `master-${index}`;
+  return Array.from({ length: count + workers }, (_, index) => {
+    const name = index < count ? `master-${index}` : `worker-${index - count}`;
     const base = join(dir, 'nodes', name);
     return {
       name,
@@ -204,6 +212,11 @@ export function planNodes(dir: string, count: number): NodePlan[] {
     };
   });
 }
+
+const isWorker = ({ name }: NodePlan) => name.startsWith('worker-');
+
+/** Where the agent of a node writes containerd's hosts. */
+export const containerdHostsOf = (node: NodePlan) => join(node.dir, 'certs.d');
 
 /** A kubeconfig by a token of a ServiceAccount; with `node`, one that the API server gives to that node. */
 export async function writeTokenConfig(
@@ -276,16 +289,18 @@ interface NodeFiles {
 
 /** What the installer puts on a host: the certificates that the controller has made. */
 async function writeNodeFiles(client: KubeClient, node: NodePlan): Promise<NodeFiles> {
-  const { registryTlsSecret, registryCa, machineConfigNamespace: namespace } = where;
+  const { registryTlsSecret, registryClientSecret, registryCa, machineConfigNamespace: namespace } = where;
+  const worker = isWorker(node);
   const { kinds } = client;
   const { X509Certificate } = await import('node:crypto');
   const decoded = (text = '') => Buffer.from(text, 'base64').toString('utf8');
   const secret = await waitFor(
     client,
     kinds.Secret,
-    registryTlsSecret,
+    worker ? registryClientSecret : registryTlsSecret,
     (object) => {
       const pem = decoded(object?.data?.['tls.crt']);
+      if (worker) return pem !== '';
       return pem !== '' && new X509Certificate(pem).checkIP(node.address) !== undefined;
     },
     { namespace, timeoutMs: 30_000, what: `a certificate for ${node.address}` },
@@ -320,7 +335,11 @@ async function playKubelet(
   await client.create(client.kinds.Node, {
     metadata: {
       name,
-      labels: { [labels.controlPlane]: '', [labels.hostname]: name, 'kubernetes.io/os': 'linux' },
+      labels: {
+        [isWorker(node) ? labels.worker : labels.controlPlane]: '',
+        [labels.hostname]: name,
+        'kubernetes.io/os': 'linux',
+      },
     },
   });
   const pair = await issue(real.authority, {
@@ -355,7 +374,13 @@ async function playKubelet(
       architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
     },
   });
-  const scope = { client: own, nodeName: name, address, clock: systemClock };
+  const scope = {
+    client: own,
+    nodeName: name,
+    address,
+    controlPlane: !isWorker(node),
+    clock: systemClock,
+  };
   const say = () => writeStatus({ ...scope, kubelet: facts() });
   await renewLease({ ...scope, kubelet: facts() });
   await say();
