@@ -76,7 +76,7 @@ test('a host gets program, units and credentials; again, nothing; a new token, n
     'daemon-reload',
     `enable --now sluice-registry@${id}.service`,
     'enable sluice-node.service',
-    'restart sluice-node.service',
+    'restart --no-block sluice-node.service',
   ]);
   systemd.said.length = 0;
   assert.deepEqual(await keepHost(host, program, facts(id), systemd.systemctl), []);
@@ -119,7 +119,7 @@ test('a new program: its registry answers before the old one is told to end, and
     `disable sluice-registry@${oldId}.service`,
     `stop --no-block sluice-registry@${oldId}.service`,
     'enable sluice-node.service',
-    'restart sluice-node.service',
+    'restart --no-block sluice-node.service',
   ]);
   assert.ok(existsSync(join(host, 'var/lib/sluice/program', oldId)), 'it still ends its pulls');
   await keepHost(host, next, facts(nextId, { token: 'x' }), systemd.systemctl);
@@ -138,13 +138,13 @@ test('a worker gets the agent alone; one that was of the control plane loses its
   systemd.said.length = 0;
   await keepHost(host, program, facts(id, { worker: true, nodeName: 'worker-0' }), systemd.systemctl);
   const unit = readFileSync(join(host, 'etc/systemd/system/sluice-node.service'), 'utf8');
-  assert.match(unit, /sluice node run --worker --name worker-0 /);
+  assert.match(unit, /sluice node run --no-register-node --worker --name worker-0 /);
   assert.deepEqual(systemd.said, [
     'daemon-reload',
     `disable sluice-registry@${id}.service`,
     `stop --no-block sluice-registry@${id}.service`,
     'enable sluice-node.service',
-    'restart sluice-node.service',
+    'restart --no-block sluice-node.service',
   ]);
   const fresh = playSystemd();
   await keepHost(hostAt('fresh'), program, facts(id, { worker: true }), fresh.systemctl);

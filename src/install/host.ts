@@ -139,7 +139,7 @@ Wants=network-online.target
 [Service]
 Type=notify
 NotifyAccess=all
-ExecStart=${programs}/current/sluice node run${worker ? ' --worker' : ''} --name ${nodeName} --address ${address} --dir /var/lib/sluice \\
+ExecStart=${programs}/current/sluice node run --no-register-node${worker ? ' --worker' : ''} --name ${nodeName} --address ${address} --dir /var/lib/sluice \\
   --kubeconfig ${cluster}/kubeconfig --ca ${certificates}/ca.crt --cert ${certificates}/tls.crt \\
   --key ${certificates}/tls.key --os-driver auto --containerd-hosts /etc/containerd/certs.d
 Restart=always
@@ -219,7 +219,8 @@ export async function keepHost(
   );
   if (restart) {
     await systemctl(['enable', nodeUnit]);
-    await systemctl(['restart', nodeUnit]);
+    // It is up when it has registered, which may take as long as the API is away: not the installer's to wait for.
+    await systemctl(['restart', '--no-block', nodeUnit]);
     changed.push(nodeUnit);
   }
   if (changed.length > 0) await removeOld(root, programId, running, instance);

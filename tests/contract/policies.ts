@@ -16,7 +16,7 @@ import {
 
 /** The rights and policies that are shipped in deploy/, as they act on each engine. */
 
-const { internalReleaseImage, machineConfigNamespace } = names('standalone');
+const { internalReleaseImage, inUse } = names('standalone');
 const shippedFiles = ['00-namespaces.yaml', '10-preflight.yaml', '40-release-guard.yaml'];
 const reader = 'system:serviceaccount:openshift-update-preflight:preflight-reader';
 const release = (name: string) => `ocp-release-bundle-${name}-x86_64`;
@@ -198,9 +198,7 @@ export const policyCases: readonly ContractCase[] = [
       try {
         await writeInUse(env.client, undefined);
         await untilRefused(env, /cannot be told which releases are in use/);
-        await env.client.delete(env.client.kinds.ConfigMap, names('standalone').inUse, {
-          namespace: machineConfigNamespace,
-        });
+        await env.client.delete(env.client.kinds.PolicyFacts, inUse);
         await untilRefused(env, /no params found/);
       } finally {
         await endGuarded(env);

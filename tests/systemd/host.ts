@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { run } from '../../src/process/run.ts';
 import { repository } from '../tier.ts';
 import { systemdBase } from './base.ts';
 
@@ -27,6 +28,8 @@ export interface BootedHost {
   readonly address: string;
   /** Runs a command inside. Throws where it fails, unless `check` is false. */
   inside(command: readonly string[], options?: { check?: boolean; input?: string }): string;
+  /** The same for a command that asks something of this process, which goes on meanwhile. Its output, and its errors. */
+  insideMeanwhile(command: readonly string[]): Promise<string>;
   /** How often it has booted. */
   boots(): number;
   /** Waits until it has booted so often, and its agent answers. */
@@ -155,6 +158,13 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
         throw new Error(`${command.join(' ')}: ${result.status} ${result.stdout} ${result.stderr}`);
       }
       return check ? result.stdout : `${result.stdout}${result.stderr}`;
+    },
+    async insideMeanwhile(command) {
+      const words = [...enter(), ...command];
+      const result = await run('nsenter', words, { timeoutMs: 120_000, env: insideEnvironment });
+      const said = `${result.stdout}${result.stderr}`;
+      if (result.code !== 0) throw new Error(`${command.join(' ')}: ${result.code} ${said}`);
+      return said;
     },
     boots: () => boots,
     async booted(times) {
