@@ -253,8 +253,11 @@ async function update(demo: Demo, client: KubeClient): Promise<void> {
   const { teller, shell, signal } = demo;
   teller.heading(`The update to ${to}`);
   await shell.sluice(['upgrade', '--to', to, '--no-wait']);
+  // Those that keep content are the control plane; the turn of a worker comes after it.
   await following(demo, client, 'each node to be staged and held', (nodes) =>
-    nodes.every(({ status }) => (status?.holds?.length ?? 0) > 0 && status?.staged?.version === to),
+    nodes
+      .filter(({ status }) => status?.store !== undefined)
+      .every(({ status }) => (status?.holds?.length ?? 0) > 0 && status?.staged?.version === to),
   );
   teller.heading('Every node is staged, and held: why?');
   await shell.sluice(['node', 'why']);

@@ -32,7 +32,7 @@ test('the groups of our kinds by platform', () => {
     ['ClusterOperator', config, config, config, ours],
     ['ImageDigestMirrorSet', config, config, config, ours],
     ['InternalReleaseImage', content, content, ours, ours],
-    ['MachineConfigNode', content, content, ours, ours],
+    ['MachineConfigNode', content, ours, ours, ours],
     ['UpdatePreflight', alpha, alpha, alpha, ours],
     ['NodeUpdate', ours, ours, ours, ours],
     ['FleetLockGroup', ours, ours, ours, ours],

@@ -84,9 +84,9 @@ export const machineConfigGroup = 'machineconfiguration.openshift.io';
 export const sluiceGroup = 'sluice.dev';
 
 /**
- * The table of kinds: which group serves each on this platform. On openshift the two content kinds move to our
- * own group where the machine-config operator serves them itself (`machineConfigOperatorServes`): two writers of
- * one status would fight.
+ * The table of kinds: which group serves each on this platform. On openshift MachineConfigNode is the machine-config
+ * operator's in every feature set, so ours is in our own group; InternalReleaseImage moves there where that operator
+ * serves it itself (`machineConfigOperatorServes`): two writers of one status would fight.
  */
 export function kindTable(
   platform: Platform,
@@ -96,6 +96,7 @@ export function kindTable(
   const contentOurs = ours || (platform === 'openshift' && options.machineConfigOperatorServes === true);
   const config = ours ? sluiceGroup : configGroup;
   const content = contentOurs ? sluiceGroup : machineConfigGroup;
+  const nodes = platform === 'standalone' ? machineConfigGroup : sluiceGroup;
   const admission = 'admissionregistration.k8s.io';
   const rbac = 'rbac.authorization.k8s.io';
   return {
@@ -103,7 +104,7 @@ export function kindTable(
     ClusterOperator: clusterKind(config, 'v1', 'ClusterOperator', 'clusteroperators'),
     ImageDigestMirrorSet: clusterKind(config, 'v1', 'ImageDigestMirrorSet', 'imagedigestmirrorsets'),
     InternalReleaseImage: clusterKind(content, 'v1', 'InternalReleaseImage', 'internalreleaseimages'),
-    MachineConfigNode: clusterKind(content, 'v1', 'MachineConfigNode', 'machineconfignodes'),
+    MachineConfigNode: clusterKind(nodes, 'v1', 'MachineConfigNode', 'machineconfignodes'),
     UpdatePreflight: namespacedKind(config, ours ? 'v1' : 'v1alpha1', 'UpdatePreflight', 'updatepreflights'),
     NodeUpdate: clusterKind(sluiceGroup, 'v1', 'NodeUpdate', 'nodeupdates'),
     FleetLockGroup: clusterKind(sluiceGroup, 'v1', 'FleetLockGroup', 'fleetlockgroups'),

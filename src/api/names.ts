@@ -28,7 +28,7 @@ export interface Names {
   readonly registryTlsSecret: string;
   /** ConfigMap in machineConfigNamespace: `ca-bundle.crt`. */
   readonly registryCa: string;
-  /** On plain Kubernetes, Secrets in machineConfigNamespace: the authority of the registries, and a client of them. */
+  /** Where no platform makes them, Secrets in machineConfigNamespace: the authority of the registries, and a client of them. */
   readonly registryAuthoritySecret: string;
   readonly registryClientSecret: string;
   /** Secret in clusterVersionNamespace of plain Kubernetes: what is shown to the fleet lock. */
@@ -65,13 +65,22 @@ const shared = {
   internalReleaseImage: 'cluster',
 };
 
-const openshiftNames: Names = {
-  ...shared,
+/** Also those of standalone. */
+const openshiftNamespaces = {
   clusterVersionNamespace: 'openshift-cluster-version',
   preflightNamespace: 'openshift-update-preflight',
   configNamespace: 'openshift-config',
   configManagedNamespace: 'openshift-config-managed',
   machineConfigNamespace: 'openshift-machine-config-operator',
+};
+
+const standaloneNames: Names = { ...shared, ...openshiftNamespaces };
+
+/** What the machine-config operator calls its own is never written there. */
+const openshiftNames: Names = {
+  ...standaloneNames,
+  registryTlsSecret: 'sluice-registry-tls',
+  registryCa: 'sluice-registry-ca',
 };
 
 const kubernetesNames: Names = {
@@ -83,9 +92,15 @@ const kubernetesNames: Names = {
   machineConfigNamespace: 'sluice-system',
 };
 
+const namesOf: Readonly<Record<Platform, Names>> = {
+  standalone: standaloneNames,
+  kubernetes: kubernetesNames,
+  openshift: openshiftNames,
+};
+
 /** The names on this platform: standalone uses OpenShift's, plain Kubernetes a namespace of our own. */
 export function names(platform: Platform): Names {
-  return platform === 'kubernetes' ? kubernetesNames : openshiftNames;
+  return namesOf[platform];
 }
 
 /** Labels that Sluice reads or sets. */

@@ -37,7 +37,7 @@ export function command(): Command {
     .option('--trusted-keys <dir>', 'trusted keys beside those of the ConfigMap sluice-trusted-keys')
     .option(
       '--ca <file>',
-      "the authority of the nodes' registries (default, on Kubernetes: one that the controller makes)",
+      "the authority of the nodes' registries (default, but in standalone: one that the controller makes)",
     )
     .option('--cert <file>', 'client certificate for the registries (default: the password of their Secret)')
     .option('--key <file>', 'its key')
@@ -112,6 +112,6 @@ async function registryOf(options: ControllerCommandOptions, platform: Platform)
   if (ca !== undefined) {
     return { caPem: await readFile(ca, 'utf8'), certPem: await read(cert), keyPem: await read(key) };
   }
-  if (platform === 'kubernetes') return undefined;
-  throw new SluiceError('Usage', `--ca is missing: on ${platform} the registries have an authority already`);
+  if (platform !== 'standalone') return undefined;
+  throw new SluiceError('Usage', '--ca is missing: in standalone the registries have an authority already');
 }

@@ -7,6 +7,7 @@ interface InstallOptions {
   readonly once?: boolean;
   readonly remove?: boolean;
   readonly worker?: boolean;
+  readonly besideOpenshift?: boolean;
 }
 
 /** Tokens and certificates that the cluster renews are on the host this long after. */
@@ -35,7 +36,7 @@ export async function installHost(options: InstallOptions): Promise<void> {
   const programId = await programIdOf(program);
   while (!signal.aborted) {
     try {
-      const facts = await readFacts(programId, options.worker === true);
+      const facts = await readFacts(programId, options);
       if (facts === undefined) logger.info({}, 'the controller has made no certificates yet');
       else {
         const changed = await keepHost(root, program, facts, systemctl);
@@ -51,7 +52,7 @@ export async function installHost(options: InstallOptions): Promise<void> {
 }
 
 /** What the Pod was given; undefined while the certificates are not there. Errors: Usage. */
-async function readFacts(programId: string, worker: boolean) {
+async function readFacts(programId: string, options: InstallOptions) {
   const { env } = process;
   const need = (name: string) => {
     const value = env[name];
@@ -65,7 +66,8 @@ async function readFacts(programId: string, worker: boolean) {
   const lockHost = env.SLUICE_LOCK_SERVICE_HOST;
   try {
     return {
-      worker,
+      platform: options.besideOpenshift === true ? ('openshift' as const) : ('kubernetes' as const),
+      worker: options.worker === true,
       nodeName: need('NODE_NAME'),
       address: need('NODE_ADDRESS'),
       programId,

@@ -19,6 +19,7 @@ interface RunOptions extends ConnectOptions {
   readonly worker?: boolean;
   readonly registerNode?: boolean;
   readonly containerdHosts?: string;
+  readonly registryCertificates?: string;
   readonly osDriver?: OsDriverName;
   readonly bootId?: string;
   readonly statusListen?: string;
@@ -50,6 +51,9 @@ export async function runAgent(options: RunOptions): Promise<void> {
       // A cluster elsewhere has kubelets, which own their nodes; a node that runs Pods for us has none.
       registerNode: options.registerNode ?? (client.platform === 'standalone' || options.workload !== 'none'),
       ...(options.containerdHosts === undefined ? {} : { containerdHosts: options.containerdHosts }),
+      ...(options.registryCertificates === undefined
+        ? {}
+        : { registryCertificates: options.registryCertificates }),
       containersDir: options.containers ?? `${dir}/containers`,
       osDriver: options.osDriver ?? 'simulated',
       ...(options.bootId === undefined ? {} : { bootId: options.bootId }),

@@ -67,6 +67,10 @@ export function command(): Command {
       '--containerd-hosts <dir>',
       "containerd's config_path: keep its hosts.toml files equal to the mirror sets",
     )
+    .option(
+      '--registry-certificates <dir>',
+      "where CRI-O and podman look for them: keep those of the control plane's registries there",
+    )
     .option('--containers <dir>', 'where images and containers are kept (default: DIR/containers)')
     .addOption(
       new Option(
@@ -84,6 +88,7 @@ export function command(): Command {
     .option('--root <dir>', 'the root of the host', '/host')
     .option('--once', 'do it once, instead of looking again and again')
     .option('--worker', 'the host keeps no content: the agent alone')
+    .option('--beside-openshift', 'the machine-config operator stages and reboots: the agent does neither')
     .option('--remove', 'stop what was installed and take it away; store and state stay')
     .action(async (options) => (await import('./node-install.ts')).installHost(options));
   root.addHelpText(

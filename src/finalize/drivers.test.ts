@@ -256,7 +256,7 @@ test('bootc: a host that came by another transport than a registry is led nowher
     bootcDriver({ command: path }).stage(image, digest('b')),
     refused('Conflict', /came by 'containers-storage'/),
   );
-  await bootcDriver({ command: path, pullFrom: '10.0.0.1:22625' }).stage(image, digest('b'));
+  await bootcDriver({ command: path, pullFrom: async () => '10.0.0.1:22625' }).stage(image, digest('b'));
   assert.match(calls().at(-1) ?? '', /^switch --download-only 10\.0\.0\.1:22625/);
 });
 

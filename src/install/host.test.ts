@@ -39,6 +39,7 @@ function playSystemd() {
 }
 
 const facts = (programId: string, change: Partial<HostFacts> = {}): HostFacts => ({
+  platform: 'kubernetes',
   worker: false,
   nodeName: 'master-0',
   address: '10.0.0.1',
@@ -138,7 +139,11 @@ test('a worker gets the agent alone; one that was of the control plane loses its
   systemd.said.length = 0;
   await keepHost(host, program, facts(id, { worker: true, nodeName: 'worker-0' }), systemd.systemctl);
   const unit = readFileSync(join(host, 'etc/systemd/system/sluice-node.service'), 'utf8');
-  assert.match(unit, /sluice node run --no-register-node --worker --name worker-0 /);
+  assert.match(
+    readFileSync(join(host, 'etc/sluice/cluster/node.env'), 'utf8'),
+    /^SLUICE_NODE_NAME=worker-0$/m,
+  );
+  assert.match(unit, /sluice node run --no-register-node --worker \\\n/);
   assert.deepEqual(systemd.said, [
     'daemon-reload',
     `disable sluice-registry@${id}.service`,
@@ -150,6 +155,14 @@ test('a worker gets the agent alone; one that was of the control plane loses its
   await keepHost(hostAt('fresh'), program, facts(id, { worker: true }), fresh.systemctl);
   assert.deepEqual([...fresh.running], []);
   assert.ok(!existsSync(join(root, 'fresh/etc/systemd/system/sluice-registry@.service')));
+});
+
+test('beside the machine-config operator the agent is none that stages or reboots', () => {
+  const unit = hostFiles(facts('0', { platform: 'openshift' })).find(({ path }) =>
+    path.endsWith('sluice-node.service'),
+  );
+  assert.match(unit?.text ?? '', /--os-driver none --registry-certificates \/etc\/containers\/certs\.d$/m);
+  assert.doesNotMatch(unit?.text ?? '', /--os-driver auto|containerd/);
 });
 
 test('the command is linked where people look for it, and nobody else’s is touched', async () => {

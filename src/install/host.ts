@@ -9,6 +9,11 @@ import { run } from '../process/run.ts';
 
 /** What is put on a host of a cluster, and where; the same on every start, so that nothing changes where nothing did. */
 export interface HostFacts {
+  /**
+   * `kubernetes`: the agent stages and reboots too, containerd pulls. `openshift`: the machine-config operator stages and
+   * reboots, so that the agent does neither, and CRI-O pulls.
+   */
+  readonly platform: 'kubernetes' | 'openshift';
   /** A worker keeps no content: it gets the agent alone, without a registry. */
   readonly worker: boolean;
   readonly nodeName: string;
@@ -45,6 +50,8 @@ const cluster = '/etc/sluice/cluster';
 /** Read at each question: another one needs no restart. */
 const lockSecret = `${cluster}/lock-secret`;
 const certificates = '/etc/sluice/registry';
+/** Which node this is: the environment of the agent's unit. */
+const nodeFacts = `${cluster}/node.env`;
 /** RFC 1123: it goes into a unit. */
 const nameForm = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const addressForm = /^[0-9a-fA-F.:]{2,45}$/;
@@ -65,6 +72,7 @@ export function hostFiles(facts: HostFacts): HostFile[] {
     ...(facts.lock?.secret === undefined ? [] : [file(lockSecret, `${facts.lock.secret}\n`, 0o600)]),
     ...(facts.lock === undefined ? [] : [file('/etc/sluice/config.d/20-cluster.toml', lockRule(facts.lock))]),
     ...(facts.worker ? [] : [file(`${unitDirectory}/${registryUnit}.service`, registryService())]),
+    file(nodeFacts, `SLUICE_NODE_NAME=${nodeName}\nSLUICE_NODE_ADDRESS=${address}\n`),
     file(`${unitDirectory}/${nodeUnit}`, nodeService(facts)),
   ];
 }
@@ -101,6 +109,14 @@ RestrictRealtime=yes
 RestrictSUIDSGID=yes
 Environment=MALLOC_ARENA_MAX=1`;
 
+/** The units by their names, as the machine-config operator may bring them to its control plane. */
+export function unitsBesideOpenShift(): ReadonlyMap<string, string> {
+  return new Map([
+    [`${registryUnit}.service`, registryService()],
+    [nodeUnit, nodeService({ platform: 'openshift', worker: false })],
+  ]);
+}
+
 /** One instance a build: a new one takes connections before the old one lets go of its own. */
 function registryService(): string {
   return `[Unit]
@@ -130,18 +146,26 @@ WantedBy=multi-user.target
 `;
 }
 
-function nodeService({ nodeName, address, worker }: HostFacts): string {
+/** The same text on every host of its kind: which node this is stands in a file beside it. */
+function nodeService({ platform, worker }: Pick<HostFacts, 'platform' | 'worker'>): string {
+  const ways =
+    platform === 'kubernetes'
+      ? '--os-driver auto --containerd-hosts /etc/containerd/certs.d'
+      : '--os-driver none --registry-certificates /etc/containers/certs.d';
   return `[Unit]
-Description=Sluice agent of the node ${nodeName}
+Description=Sluice agent of this node
+ConditionPathExists=${nodeFacts}
 After=network-online.target
 Wants=network-online.target
 
 [Service]
 Type=notify
 NotifyAccess=all
-ExecStart=${programs}/current/sluice node run --no-register-node${worker ? ' --worker' : ''} --name ${nodeName} --address ${address} --dir /var/lib/sluice \\
+EnvironmentFile=${nodeFacts}
+ExecStart=${programs}/current/sluice node run --no-register-node${worker ? ' --worker' : ''} \\
+  --name \${SLUICE_NODE_NAME} --address \${SLUICE_NODE_ADDRESS} --dir /var/lib/sluice \\
   --kubeconfig ${cluster}/kubeconfig --ca ${certificates}/ca.crt --cert ${certificates}/tls.crt \\
-  --key ${certificates}/tls.key --os-driver auto --containerd-hosts /etc/containerd/certs.d
+  --key ${certificates}/tls.key ${ways}
 Restart=always
 RestartSec=5
 ${hardening}
@@ -215,7 +239,7 @@ export async function keepHost(
     changed.push(old);
   }
   const restart = changed.some(
-    (path) => path === `${unitDirectory}/${nodeUnit}` || path.startsWith(programs),
+    (path) => path === `${unitDirectory}/${nodeUnit}` || path === nodeFacts || path.startsWith(programs),
   );
   if (restart) {
     await systemctl(['enable', nodeUnit]);

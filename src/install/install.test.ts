@@ -10,10 +10,42 @@ import { renderForKubernetes } from './render.ts';
 import { surveyCluster } from './survey.ts';
 import { uninstallObjects } from './uninstall.ts';
 
+interface Rule {
+  readonly apiGroups?: string[];
+  readonly resources?: string[];
+}
+
 test('the generated files of deploy/ are what their sources give: run `npm run generate`', () => {
   const files = generatedFiles();
   assert.ok(files.size >= 6);
   for (const [file, text] of files) assert.equal(shippedText(file), text, file);
+});
+
+test('OpenShift: where its operator serves InternalReleaseImage, ours is elsewhere, and no agent comes', () => {
+  const platforms = 'machineconfiguration.openshift.io';
+  const groupsOf = (machineConfigOperatorServes: boolean, resource: string) => {
+    const objects = shippedObjects({ platform: 'openshift', machineConfigOperatorServes });
+    const rules = objects.flatMap((object) => {
+      const { rules = [], spec } = object as unknown as {
+        rules?: Rule[];
+        spec?: { matchConstraints?: { resourceRules?: Rule[] } };
+      };
+      return [...rules, ...(spec?.matchConstraints?.resourceRules ?? [])];
+    });
+    const found = rules.filter(({ resources }) => resources?.some((each) => each.split('/')[0] === resource));
+    assert.ok(found.length > 1, resource);
+    return [...new Set(found.flatMap(({ apiGroups }) => apiGroups ?? []))];
+  };
+  assert.deepEqual(groupsOf(false, 'internalreleaseimages'), [platforms]);
+  assert.deepEqual(groupsOf(true, 'internalreleaseimages'), ['sluice.dev']);
+  // The operator serves this one in every feature set.
+  for (const serves of [false, true])
+    assert.deepEqual(groupsOf(serves, 'machineconfignodes'), ['sluice.dev']);
+  const daemons = (machineConfigOperatorServes: boolean) =>
+    shippedObjects({ platform: 'openshift', machineConfigOperatorServes })
+      .filter(({ kind }) => kind === 'DaemonSet')
+      .map(({ metadata }) => metadata.name);
+  assert.deepEqual([daemons(false), daemons(true)], [['sluice-node', 'sluice-worker'], []]);
 });
 
 test('what is shipped for plain Kubernetes names no group or namespace of OpenShift', () => {

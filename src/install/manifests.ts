@@ -4,6 +4,7 @@ import { renderCrds } from '../api/crds.ts';
 import type { Platform } from '../api/kinds.ts';
 import { SluiceError } from '../errors/error.ts';
 import { shippedFiles, shippedText } from '../program/files.ts';
+import { renderWhereServed } from './render.ts';
 
 /** The definitions in `deploy/<platform>`, written by generate.ts for kubectl; here they are rendered anew. */
 export const crdFile = 'crds.yaml';
@@ -55,7 +56,9 @@ export interface ShippedOptions {
 export function shippedObjects(options: ShippedOptions): AnyObject[] {
   const { platform, machineConfigOperatorServes = false } = options;
   const definitions = renderCrds(platform, { machineConfigOperatorServes }) as unknown as AnyObject[];
-  const manifests = shippedManifests(platform);
+  const manifests = shippedManifests(platform)
+    .filter(({ kind }) => !machineConfigOperatorServes || kind !== 'DaemonSet') // It serves content itself.
+    .map((object) => (machineConfigOperatorServes ? renderWhereServed(object) : object));
   const image = options.image ?? imageOf(readKustomization(`deploy/${platform}`));
   if (image !== undefined) for (const object of manifests) setImage(object, image);
   return [...definitions, ...manifests];

@@ -1,5 +1,6 @@
-import { type Document, isMap, isScalar, isSeq, parseAllDocuments, type YAMLMap, type YAMLSeq } from 'yaml';
-import { type KindRef, kindTable } from '../api/kinds.ts';
+import { Document, isMap, isScalar, isSeq, parseAllDocuments, type YAMLMap, type YAMLSeq } from 'yaml';
+import type { AnyObject } from '../api/core.ts';
+import { type KindRef, type KindTable, kindTable } from '../api/kinds.ts';
 import { names } from '../api/names.ts';
 
 /** Files of deploy/standalone that plain Kubernetes gets too, in our own group, namespace and ServiceAccounts. */
@@ -13,6 +14,7 @@ export const sharedFiles = [
 /** What OpenShift gets of the same: there the platform's own operators apply releases and drain nodes. */
 const notOnOpenShift = ['sluice-updater', 'sluice-payload-applier'];
 
+const fleetLockSecret = 'sluice-fleet-lock';
 const controllerUser = 'sluice-controller';
 const nodesGroup = 'system:nodes';
 
@@ -33,7 +35,10 @@ export function renderForKubernetes(text: string): string {
   return textOf(documents);
 }
 
-/** A file of deploy/standalone as OpenShift needs it: the same groups and namespaces, ServiceAccounts, fewer rights. */
+/**
+ * A file of deploy/standalone as OpenShift needs it: the same namespaces, ServiceAccounts, fewer rights; groups as the
+ * table of kinds says for the default feature set.
+ */
 export function renderForOpenShift(text: string): string {
   const documents = (parseAllDocuments(text) as Document[]).filter(
     ({ contents }) =>
@@ -41,8 +46,87 @@ export function renderForOpenShift(text: string): string {
         String(contents && isMap(contents) ? contents.getIn(['metadata', 'name']) : ''),
       ),
   );
-  for (const { contents: root } of documents) if (isMap(root)) withSeq(root, 'subjects', renderSubjects);
+  for (const { contents: root } of documents) {
+    if (!isMap(root)) continue;
+    regroup(root, kindTable('openshift'));
+    withSeq(root, 'subjects', renderSubjects);
+  }
   return textOf(documents);
+}
+
+/** An object of deploy/openshift where the machine-config operator serves InternalReleaseImage itself. */
+export function renderWhereServed(object: AnyObject): AnyObject {
+  const document = new Document(object);
+  if (isMap(document.contents))
+    regroup(document.contents, kindTable('openshift', { machineConfigOperatorServes: true }));
+  return document.toJS() as AnyObject;
+}
+
+/** The DaemonSets of the nodes and the rights of workers, as OpenShift needs them beside its machine-config operator. */
+export function nodesForOpenShift(text: string): string {
+  const [from, to] = [names('kubernetes'), names('openshift')];
+  const documents = parseAllDocuments(
+    text
+      .replaceAll(from.machineConfigNamespace, to.machineConfigNamespace)
+      .replaceAll(`name: ${from.registryTlsSecret}`, `name: ${to.registryTlsSecret}`)
+      .replaceAll(`name: ${from.registryCa}`, `name: ${to.registryCa}`),
+  ) as Document[];
+  for (const { contents: root } of documents) {
+    if (!isMap(root)) continue;
+    withSeq(root, 'rules', workerRules);
+    const pod = root.getIn(['spec', 'template', 'spec']);
+    if (isMap(pod)) besideOperator(pod);
+  }
+  return textOf(documents);
+}
+
+/** CRI-O has its mirrors from the machine-config operator, and the name of the registries is the platform's. */
+function workerRules(rules: YAMLSeq): void {
+  for (const rule of rules.items) {
+    if (!isMap(rule) || !strings(rule.get('resources')).includes('imagedigestmirrorsets')) continue;
+    rule.set('apiGroups', ['config.openshift.io']);
+    rule.set('resources', ['infrastructures']);
+    rule.set('verbs', ['get']);
+  }
+}
+
+/** Nothing reboots, so that no slot is asked for; an account of its own brings the right to the host's files. */
+function besideOperator(pod: YAMLMap): void {
+  const args = pod.getIn(['containers', 0, 'args']);
+  if (isSeq(args)) args.add('--beside-openshift');
+  const volumes = pod.get('volumes');
+  for (const volume of isSeq(volumes) ? volumes.items : []) {
+    const sources = isMap(volume) ? volume.getIn(['projected', 'sources']) : undefined;
+    if (isSeq(sources))
+      sources.items = sources.items.filter(
+        (source) => !isMap(source) || source.getIn(['secret', 'name']) !== fleetLockSecret,
+      );
+  }
+}
+
+/** Puts rules about the content kinds into the groups where these are; what is named beside them in one rule stays. */
+function regroup(root: YAMLMap, kinds: KindTable): void {
+  const groups = new Map(
+    [kinds.InternalReleaseImage, kinds.MachineConfigNode].map((kind: KindRef) => [kind.plural, kind.group]),
+  );
+  const change = (rules: YAMLSeq) => {
+    for (const rule of rules.items) {
+      if (!isMap(rule)) continue;
+      const wanted = new Set(
+        strings(rule.get('resources')).map((name) => groups.get(name.split('/')[0] ?? '')),
+      );
+      const [group] = wanted;
+      if (wanted.size !== 1 || group === undefined) continue;
+      const seq = rule.get('apiGroups');
+      if (!isSeq(seq)) continue;
+      seq.items = [];
+      seq.add(group);
+    }
+  };
+  withSeq(root, 'rules', change);
+  const spec = root.get('spec');
+  const constraints = isMap(spec) ? spec.get('matchConstraints') : undefined;
+  if (isMap(constraints)) withSeq(constraints, 'resourceRules', change);
 }
 
 function textOf(documents: readonly Document[]): string {

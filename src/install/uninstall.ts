@@ -197,6 +197,16 @@ async function removeRunLeftovers(
   }
 }
 
+function registryObjects({ kinds, platform }: KubeClient): readonly [KindRef, string, string][] {
+  const { registryAuthoritySecret, registryTlsSecret, registryClientSecret, registryCa, ...where } =
+    names(platform);
+  const secrets = [registryAuthoritySecret, registryTlsSecret, registryClientSecret];
+  return [
+    ...secrets.map((name) => [kinds.Secret, name, where.machineConfigNamespace] as [KindRef, string, string]),
+    [kinds.ConfigMap, registryCa, where.machineConfigNamespace],
+  ];
+}
+
 /** What the controllers made: it lies in namespaces that may be the platform's. */
 async function removeOwnData(
   client: KubeClient,
@@ -205,7 +215,11 @@ async function removeOwnData(
   const { kinds } = client;
   const { machineConfigNamespace, inUse, registrySecret, clusterVersionNamespace, configManagedNamespace } =
     names(client.platform);
+  // On plain Kubernetes they go with the namespace.
+  const certificates: readonly [KindRef, string, string][] =
+    client.platform === 'openshift' ? registryObjects(client) : [];
   const made: readonly [KindRef, string, string][] = [
+    ...certificates,
     [kinds.ConfigMap, inUse, machineConfigNamespace],
     [kinds.Secret, registrySecret, machineConfigNamespace],
     [kinds.Lease, 'sluice-controller', clusterVersionNamespace],

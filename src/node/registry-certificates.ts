@@ -29,7 +29,8 @@ export function withRegistryCertificates(driver: OsDriver, certificates: Registr
   };
 }
 
-async function writeCertificates({ directory, hosts, files }: RegistryCertificates): Promise<void> {
+/** Errors: those of the file system, and of `hosts`. */
+export async function writeCertificates({ directory, hosts, files }: RegistryCertificates): Promise<void> {
   for (const host of await hosts()) {
     const place = join(directory, host);
     for (const [from, name, mode] of [
@@ -37,7 +38,9 @@ async function writeCertificates({ directory, hosts, files }: RegistryCertificat
       [files.cert, 'client.cert', 0o644],
       [files.key, 'client.key', 0o600],
     ] as const) {
-      await writeDurable(join(place, name), await readFile(from), { mode });
+      const wanted = await readFile(from);
+      const standing = await readFile(join(place, name)).catch(() => undefined);
+      if (standing?.equals(wanted) !== true) await writeDurable(join(place, name), wanted, { mode });
     }
   }
 }

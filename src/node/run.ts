@@ -26,6 +26,7 @@ import { createOsDriver, type OsDriverName, rebootExitCode } from './os-driver.t
 import { startPods } from './pods.ts';
 import { anyHost, controlPlaneHosts, ownHost } from './pull-hosts.ts';
 import { keepNode, registerNode } from './registration.ts';
+import { keepCertificates } from './registry-hosts.ts';
 import { nodeSocketPath, serveNodeSocket } from './socket.ts';
 
 export interface NodeOptions {
@@ -44,6 +45,8 @@ export interface NodeOptions {
   readonly registerNode: boolean;
   /** containerd's directory of registry hosts, kept equal to the mirror sets; absent: not touched. */
   readonly containerdHosts?: string;
+  /** containers-certs.d(5): the certificates by which CRI-O and podman pull are kept there; absent: not touched. */
+  readonly registryCertificates?: string;
   readonly osDriver: OsDriverName;
   readonly bootId?: string;
   readonly agentVersion: string;
@@ -201,6 +204,18 @@ export async function runNode(options: NodeOptions): Promise<number> {
       signal,
     });
   };
+  const keepRegistryCertificates = async () => {
+    if (options.registryCertificates === undefined) return;
+    await keepCertificates({
+      client,
+      directory: options.registryCertificates,
+      registryPort,
+      files: options.tlsFiles,
+      clock,
+      logger,
+      signal,
+    });
+  };
   const socket = await serveNodeSocket(
     nodeSocketPath(dirs.run),
     { ...(content?.routes ?? noContentRoutes(name)), ...finalization.routes },
@@ -208,9 +223,14 @@ export async function runNode(options: NodeOptions): Promise<number> {
   );
   try {
     await Promise.all(
-      [content?.run(), finalization.run(), keepNode(registration), pods?.run(), keepHosts()].map(
-        untilFailure,
-      ),
+      [
+        content?.run(),
+        finalization.run(),
+        keepNode(registration),
+        pods?.run(),
+        keepHosts(),
+        keepRegistryCertificates(),
+      ].map(untilFailure),
     );
   } finally {
     await socket.close();

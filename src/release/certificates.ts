@@ -17,17 +17,27 @@ const certificateKey = 'tls.crt';
 const privateKey = 'tls.key';
 
 /**
- * The certificates of the nodes' registries where no platform makes them (plain Kubernetes): an authority of their own,
+ * The certificates of the nodes' registries where no platform makes them (not in standalone): an authority of their own,
  * one certificate for the registries of all control-plane nodes, and one by which containers' runtimes and the
  * controller read from them. Makes what is missing or about to end, leaves the rest. Answers by which the registries
  * are read. Errors: the client's.
+ *
+ * @param apiInt the name that all registries share; undefined where the platform has not told it (yet).
  */
 export async function keepCertificates(
   client: KubeClient,
   addresses: readonly string[],
   clock: Clock,
+  apiInt?: string,
 ): Promise<RegistryIdentity> {
-  const { registryAuthoritySecret, registryTlsSecret, registryClientSecret, apiInt } = names(client.platform);
+  const {
+    registryAuthoritySecret,
+    registryTlsSecret,
+    registryClientSecret,
+    apiInt: ours,
+  } = names(client.platform);
+  // The platform's name for kubelets, and ours, by which peers know each other.
+  const dnsNames = [...new Set([...(apiInt === undefined ? [] : [apiInt]), ours, 'localhost'])];
   const { createAuthority, issue } = await import('../trust/authority.ts');
   const now = clock.now();
   const authority =
@@ -55,11 +65,13 @@ export async function keepCertificates(
   if (addresses.length > 0) {
     await keep(
       registryTlsSecret,
-      (certificate) => ipAddresses.every((address) => certificate.checkIP(address) !== undefined),
+      (certificate) =>
+        ipAddresses.every((address) => certificate.checkIP(address) !== undefined) &&
+        dnsNames.every((name) => certificate.checkHost(name) !== undefined),
       () =>
         issue(authority, {
           commonName: 'sluice-registry',
-          dnsNames: [apiInt, 'localhost'],
+          dnsNames,
           ipAddresses,
           usage: 'both',
           days: leafDays,

@@ -90,7 +90,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       host = await apiInt.host();
       const step = await keepCredentials(client, acceptedCredentials());
       if (step !== 'None') logger.info({ step }, 'credentials of the registries');
-      if (context.certificates === true) await keepCertificates(client, addresses(), clock);
+      if (context.certificates === true) await keepCertificates(client, addresses(), clock, host);
       await writeInUse(client, used);
       await writeMirrors(client, wantedMirrors([...read.values()], host));
       const words = await signatures.keep(read.values(), payloadsWanted(bundles, used));

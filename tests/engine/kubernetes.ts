@@ -225,11 +225,11 @@ export async function writeTokenConfig(
   name: string,
   serviceAccount: string,
   node?: string,
+  namespace: string = where.machineConfigNamespace,
 ): Promise<string> {
   const uid = node === undefined ? undefined : (await client.get(client.kinds.Node, node)).metadata.uid;
   const bound =
     node === undefined ? {} : { boundObjectRef: { apiVersion: 'v1', kind: 'Node', name: node, uid } };
-  const namespace = where.machineConfigNamespace;
   const answer = (await client.raw({
     method: 'POST',
     path: `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`,

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { AnyObject } from '../../src/api/core.ts';
-import { annotations, names } from '../../src/api/names.ts';
+import { annotations, labels, names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
 import { installObjects } from '../../src/install/install.ts';
 import { parseManifests } from '../../src/install/manifests.ts';
@@ -17,9 +18,10 @@ import { systemClock } from '../../src/observe/clock.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { runUpdateGate } from '../../src/preflight/update-gate.ts';
 import { shippedText } from '../../src/program/files.ts';
+import { freePort } from '../../src/up/network.ts';
 import { needs, repository } from '../tier.ts';
 import { writeTokenConfig } from './kubernetes.ts';
-import { type OpenShiftCluster, startOpenShift } from './openshift.ts';
+import { apiInt, type OpenShiftCluster, startOpenShift } from './openshift.ts';
 import { needsRealEngine } from './real.ts';
 
 const { clusterVersion, clusterVersionNamespace: namespace, updateGate } = names('openshift');
@@ -136,8 +138,21 @@ for (const featureSet of ['default', 'preview'] as const) {
       );
     });
 
-    test('the MachineConfig of the registry is taken, and is no agent that reboots', async () => {
-      const file = 'deploy/openshift/machine-config/registry.yaml';
+    test("the operator's own definition of MachineConfigNode stays as it was; ours is in our group", async () => {
+      const { client } = cluster;
+      const definition = await client.get(
+        client.kinds.CustomResourceDefinition,
+        'machineconfignodes.machineconfiguration.openshift.io',
+      );
+      assert.equal(definition.metadata.labels?.[labels.partOf], undefined);
+      const set = definition.metadata.annotations?.['release.openshift.io/feature-set'] ?? '';
+      assert.match(set, featureSet === 'default' ? /^Default$/ : /TechPreview/);
+      assert.equal(client.kinds.MachineConfigNode.group, 'sluice.dev');
+      assert.ok(await client.serves(client.kinds.MachineConfigNode));
+    });
+
+    test('the MachineConfig of the units is taken, and no agent among all is one that reboots', async () => {
+      const file = 'deploy/openshift/machine-config/units.yaml';
       const [config] = parseManifests(shippedText(file), file);
       assert.ok(config !== undefined);
       assert.equal((await applyObject(cluster.client, config)).outcome, 'created');
@@ -145,15 +160,18 @@ for (const featureSet of ['default', 'preview'] as const) {
       const { spec } = config as unknown as {
         spec: { config: { systemd: { units: { name: string; contents: string }[] } } };
       };
-      const [unit, ...others] = spec.config.systemd.units;
+      const [registry, agent, ...others] = spec.config.systemd.units;
       assert.equal(others.length, 0);
-      assert.match(unit?.contents ?? '', /^ExecStart=\/usr\/local\/bin\/sluice registry serve/m);
-      assert.doesNotMatch(unit?.contents ?? '', /node run/);
+      assert.match(registry?.contents ?? '', /^ExecStart=\S+\/sluice registry serve/m);
+      assert.match(agent?.contents ?? '', /sluice node run[\s\S]* --os-driver none /);
       const workloads = cluster.shipped.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet');
       assert.deepEqual(
         workloads.map(({ metadata }) => metadata.name),
-        ['sluice-controller'],
+        ['sluice-controller', 'sluice-node', 'sluice-worker'],
       );
+      for (const { kind, spec } of workloads as { kind: string; spec?: unknown }[]) {
+        if (kind === 'DaemonSet') assert.match(JSON.stringify(spec), /"--beside-openshift"/);
+      }
     });
 
     test('the gate lets a release through whose preflight passed, by digest or by version, and no other', async () => {
@@ -252,14 +270,30 @@ for (const featureSet of ['default', 'preview'] as const) {
       const { client, real } = cluster;
       const kind = await client.resolveKind('machineconfiguration.openshift.io/v1', 'MachineConfigPool');
       assert.ok(kind !== undefined);
-      const ca = join(real.dir, 'registry-ca.crt');
-      writeFileSync(ca, real.authority.certPem);
       const kubeconfig = await writeTokenConfig(real, client, 'controller', 'sluice-controller');
       await client.create(kind, {
         metadata: { name: 'worker', annotations: { [annotations.windows]: 'none' } },
         spec: { paused: false },
       } as never);
-      const words = ['controller', '--identity', 'one', '--ca', ca, '--kubeconfig', kubeconfig];
+      await client.create(client.kinds.Node, {
+        metadata: { name: 'master-0', labels: { [labels.controlPlane]: '' } },
+      });
+      await client.patch(
+        client.kinds.Node,
+        'master-0',
+        { status: { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }] } },
+        { subresource: 'status' },
+      );
+      const status = `127.0.0.1:${await freePort()}`;
+      const words = [
+        'controller',
+        '--identity',
+        'one',
+        '--kubeconfig',
+        kubeconfig,
+        '--status-listen',
+        status,
+      ];
       const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
       t.after(() => child.kill('SIGKILL'));
       let said = '';
@@ -276,8 +310,85 @@ for (const featureSet of ['default', 'preview'] as const) {
         describe: () => said.slice(-2000),
       });
       assert.equal(pool?.metadata.annotations?.[annotations.pausedBy], 'sluice');
+      assert.equal((await fetch(`http://${status}/readyz`)).status, 200);
+      const { registryTlsSecret, registryCa, machineConfigNamespace } = names('openshift');
+      const pem = (object: { data?: Record<string, string> } | undefined) =>
+        Buffer.from(object?.data?.['tls.crt'] ?? '', 'base64').toString('utf8');
+      const secret = await waitFor(
+        client,
+        client.kinds.Secret,
+        registryTlsSecret,
+        (each) => pem(each) !== '',
+        {
+          namespace: machineConfigNamespace,
+          timeoutMs: 60_000,
+          describe: () => said.slice(-2000),
+        },
+      );
+      const certificate = new X509Certificate(pem(secret));
+      for (const name of [apiInt, names('openshift').apiInt]) assert.ok(certificate.checkHost(name), name);
+      assert.ok(certificate.checkIP('127.0.0.1'));
+      const ca = (await client.get(client.kinds.ConfigMap, registryCa, machineConfigNamespace)).data;
+      assert.ok(certificate.verify(new X509Certificate(ca?.['ca-bundle.crt'] ?? '').publicKey));
       child.kill('SIGTERM');
       assert.equal(await gone, 0, said.slice(-2000));
+      assert.doesNotMatch(said, /forbidden/i);
+    });
+
+    test('the shipped agent, by its own rights, keeps content and trust on a node, and takes no OS image', async (t) => {
+      const { client, real } = cluster;
+      const { registryTlsSecret, registryCa, machineConfigNamespace } = names('openshift');
+      const file = (name: string, text: string) => {
+        writeFileSync(join(real.dir, name), text);
+        return join(real.dir, name);
+      };
+      const { data } = await client.get(client.kinds.Secret, registryTlsSecret, machineConfigNamespace);
+      const of = (key: string) => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
+      const bundle = (await client.get(client.kinds.ConfigMap, registryCa, machineConfigNamespace)).data;
+      const certificates = join(real.dir, 'certs.d');
+      const kubeconfig = await writeTokenConfig(
+        real,
+        client,
+        'node',
+        'sluice-node',
+        'master-0',
+        machineConfigNamespace,
+      );
+      const words = [
+        ...['node', 'run', '--no-register-node', '--name', 'master-0', '--address', '127.0.0.1'],
+        ...['--dir', join(real.dir, 'node'), '--kubeconfig', kubeconfig],
+        ...['--ca', file('r-ca.crt', bundle?.['ca-bundle.crt'] ?? '')],
+        ...['--cert', file('r.crt', of('tls.crt')), '--key', file('r.key', of('tls.key'))],
+        ...['--os-driver', 'none', '--registry-certificates', certificates],
+      ];
+      const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
+      t.after(() => child.kill('SIGKILL'));
+      let said = '';
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on('data', (chunk: Buffer) => {
+          said += chunk.toString('utf8');
+        });
+      }
+      const { NodeUpdate, MachineConfigNode } = client.kinds;
+      const settled = { timeoutMs: 60_000, describe: () => said.slice(-2000) };
+      await waitFor(client, NodeUpdate, 'master-0', (update) => update?.status?.driver === 'none', settled);
+      await client.patch(NodeUpdate, 'master-0', { spec: { osImage: `quay.io/os@${digest('d')}` } });
+      const refusedImage = await waitFor(
+        client,
+        NodeUpdate,
+        'master-0',
+        (update) => update?.status?.holds?.some(({ message }) => /takes no OS image/.test(message)) === true,
+        settled,
+      );
+      assert.equal(refusedImage?.status?.staged, undefined);
+      await waitFor(client, MachineConfigNode, 'master-0', (node) => node !== undefined, settled);
+      for (const host of ['127.0.0.1:22625', `${apiInt}:22625`]) {
+        for (let tries = 0; !existsSync(join(certificates, host, 'client.key')); tries += 1) {
+          assert.ok(tries < 100, `${host}: ${said.slice(-1000)}`);
+          await systemClock.sleep(100);
+        }
+        assert.equal(readFileSync(join(certificates, host, 'client.cert'), 'utf8'), of('tls.crt'));
+      }
       assert.doesNotMatch(said, /forbidden/i);
     });
 
@@ -298,6 +409,12 @@ for (const featureSet of ['default', 'preview'] as const) {
       const { objects } = await surveyCluster(client, cluster.shipped);
       assert.deepEqual(
         objects.filter(({ state }) => state !== 'missing'),
+        [],
+      );
+      const { machineConfigNamespace } = names('openshift');
+      const { items: secrets } = await client.list(kinds.Secret, { namespace: machineConfigNamespace });
+      assert.deepEqual(
+        secrets.map(({ metadata }) => metadata.name).filter((name) => /sluice|internal-release/.test(name)),
         [],
       );
       assert.ok(await client.tryGet(kinds.Namespace, namespace), "the platform's namespaces stay");

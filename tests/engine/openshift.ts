@@ -61,6 +61,7 @@ export async function startOpenShift(options: OpenShiftOptions): Promise<OpenShi
     metadata: { name: 'version' },
     spec: { clusterID: '8f9c2e4a-6f3a-4b0e-9d0c-1f2e3d4c5b6a', channel: 'stable-4.16' },
   });
+  await nameRegistries(client);
   const shipped = shippedObjects({
     platform: 'openshift',
     machineConfigOperatorServes: options.internalReleaseImage === true,
@@ -76,6 +77,29 @@ export async function startOpenShift(options: OpenShiftOptions): Promise<OpenShi
       for (const close of closing.reverse()) await close();
     },
   };
+}
+
+/** The name by which the installation has its nodes reach the control plane. */
+export const apiInt = 'api-int.lab.example.com';
+
+async function nameRegistries(client: KubeClient): Promise<void> {
+  const kind = await client.resolveKind('config.openshift.io/v1', 'Infrastructure');
+  if (kind === undefined) throw new Error('no Infrastructure is served');
+  const created = await client.create(kind, {
+    metadata: { name: 'cluster' },
+    spec: { platformSpec: { type: 'None' } },
+  } as never);
+  await client.updateStatus(kind, {
+    ...created,
+    status: {
+      infrastructureName: 'lab-x',
+      apiServerURL: 'https://api.lab.example.com:6443',
+      apiServerInternalURI: `https://${apiInt}:6443`,
+      etcdDiscoveryDomain: '',
+      controlPlaneTopology: 'HighlyAvailable',
+      infrastructureTopology: 'HighlyAvailable',
+    },
+  } as never);
 }
 
 /** Namespaces, and the rights of the cluster-version operator, from the payload's own manifests. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { connect as dial, createServer, type Server } from 'node:net';
+import { createServer, connect as dial, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
@@ -191,15 +191,18 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
         assert.equal(host.inside(['systemctl', 'is-enabled', name]).trim(), 'enabled');
     });
 
-    await t.test('again, nothing is changed; a new token is put there, and nothing is restarted', async () => {
-      const before = [pid(unit(0)), pid('sluice-node.service')];
-      assert.equal((await install(0, '--once')).trim(), '');
-      const next = await token();
-      host.write('/opt/given/account/token', next);
-      assert.match(await install(0, '--once'), /"changed":\["\/etc\/sluice\/cluster\/token"\]/);
-      assert.equal(host.read('etc/sluice/cluster/token').trim(), next);
-      assert.deepEqual([pid(unit(0)), pid('sluice-node.service')], before);
-    });
+    await t.test(
+      'again, nothing is changed; a new token is put there, and nothing is restarted',
+      async () => {
+        const before = [pid(unit(0)), pid('sluice-node.service')];
+        assert.equal((await install(0, '--once')).trim(), '');
+        const next = await token();
+        host.write('/opt/given/account/token', next);
+        assert.match(await install(0, '--once'), /"changed":\["\/etc\/sluice\/cluster\/token"\]/);
+        assert.equal(host.read('etc/sluice/cluster/token').trim(), next);
+        assert.deepEqual([pid(unit(0)), pid('sluice-node.service')], before);
+      },
+    );
 
     await t.test('a person finds the command, and the command the agent', async () => {
       const attached = await host.insideMeanwhile(['sluice', 'media', 'attach', '/mnt']);
