@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +47,7 @@ async function createNode(t: TestContext) {
   let unlockAnswer: LockAnswer = { kind: 'granted' };
   const asked: LockRequest[] = [];
   const warned: string[] = [];
+  const log: string[] = [];
   let users: Users = { kind: 'none' };
   let finalized: 'reboots' | 'nothing' | 'refused' | 'unanswered' = 'reboots';
   /** States whose report cannot be delivered. */
@@ -119,7 +121,10 @@ async function createNode(t: TestContext) {
       markerOwnerUid: process.getuid?.() ?? 0,
       clock,
       random: () => 0,
-      logger: silentLogger,
+      logger: {
+        ...silentLogger,
+        info: (facts, message) => void log.push(`${message} ${JSON.stringify(facts)}`),
+      },
       signal: stop.signal,
     });
     await agent.run();
@@ -136,6 +141,7 @@ async function createNode(t: TestContext) {
     },
     asked,
     warned,
+    log,
     told,
     config,
     set: (next: {
@@ -359,6 +365,23 @@ test('what holds is a metric, with its reason; no foreign text becomes a label',
     assert.match(line, /^(#|[a-z_]+(\{[^{}]*\})? -?[\d.]+(e[+-]\d+)?$)/);
 });
 
+test('what holds is logged with its reason when it changes, and not again while it stands', async (t) => {
+  const node = await createNode(t);
+  let looks = 0;
+  await node.boot('boot-1', (report) => {
+    if (!held(report)) return false;
+    looks += 1;
+    if (looks === 3) writeFileSync(node.marker, '{"notAfter": 1}');
+    return report.holds[0]?.reason === 'Expired';
+  });
+  const said = node.log.filter((line) => line.startsWith('held '));
+  assert.deepEqual(
+    said.map((line) => /"reason":"(\w+)"/.exec(line)?.[1]),
+    ['NoMarker', 'Expired'],
+  );
+  assert.match(said[1] ?? '', /the window has ended at 1970/);
+});
+
 test('B18 a torn marker is no permission; complete, it is; one bound to a release allows no other', async (t) => {
   const node = await createNode(t);
   await writeFile(node.marker, '{"notAfter": 18');
@@ -467,13 +490,16 @@ test('a flood of events, which any user of the bus can make, keeps the agent not
   const node = await createNode(t);
   node.set({ clock: { sleep: systemClock.sleep } });
   let looks = 0;
-  const flood = setInterval(() => void writeFile(node.marker, '{}').catch(() => {}), 2);
-  t.after(() => clearInterval(flood));
+  const flood = setInterval(() => writeFileSync(node.marker, '{}'), 2);
   const end = Date.now() + 3_000;
-  await node.boot('boot-1', () => {
-    looks += 1;
-    return Date.now() > end;
-  });
+  try {
+    await node.boot('boot-1', () => {
+      looks += 1;
+      return Date.now() > end;
+    });
+  } finally {
+    clearInterval(flood);
+  }
   assert.ok(looks < 40, `${looks} looks in three seconds`);
 });
 

@@ -111,6 +111,7 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
   /** When the reboot was ordered, by the monotonic clock. */
   let orderedAt: number | undefined;
   let unreported = false;
+  let saidHolds = '';
   const setback = createSetback(clock, logger);
   const grace = createGrace(clock, async (message) => await options.host?.warn(message));
   let lastGood: FinalizeConfig | undefined;
@@ -196,10 +197,20 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       : { ...intent, since: clock.now() - (clock.monotonic() - orderedAt) };
   }
 
+  /** What holds it goes into the log when it changes, not at each look: to wait is nothing new. */
+  function sayHolds({ state, holds }: AgentReport): void {
+    const reasons = holds.map(({ gate, reason }) => `${gate}/${reason}`).join(' ');
+    if (reasons === saidHolds) return;
+    saidHolds = reasons;
+    if (holds.length === 0) logger.info({ state }, 'nothing holds it any more');
+    else logger.info({ state, holds: holds.map(({ since: _, ...hold }) => hold) }, 'held');
+  }
+
   /** Nobody who listens can stop the agent: what could not be told is told at the next look, soon. */
   async function report(state: AgentState, holds: readonly Hold[], facts: Facts): Promise<void> {
     const made = reportOf(state, holds, facts);
     metrics.report(made, facts.now);
+    sayHolds(made);
     try {
       await options.report(made);
     } catch (error) {

@@ -68,19 +68,20 @@ export function graphUrl(baseUrl: string, question: GraphQuestion, os: OsStatus)
   return url.href;
 }
 
-/** Asks a Cincinnati server. Errors: Unreachable, InputInvalid, InputTooLarge. */
+/** Asks a Cincinnati server, until the signal aborts. Errors: Unreachable, InputInvalid, InputTooLarge. */
 export async function askGraph(
   http: HttpClient,
   baseUrl: string,
   question: GraphQuestion,
   os: OsStatus,
   allowDowngrade: boolean,
+  signal?: AbortSignal,
 ): Promise<GraphAnswer> {
   const url = graphUrl(baseUrl, question, os);
   const response = await http.request({
     url,
     headers: { accept: 'application/json' },
-    signal: AbortSignal.timeout(answerMs),
+    signal: AbortSignal.any([AbortSignal.timeout(answerMs), ...(signal === undefined ? [] : [signal])]),
   });
   const text = await response.text(graphBytesMax);
   if (response.status !== 200) {

@@ -111,4 +111,13 @@ test('B34 a server that hangs, drips, floods or resets is an error in bounded ti
     assert.equal(answer.kind, 'error', path);
     assert.ok(Date.now() - begun < 10_000, path);
   }
+  const ended = new AbortController();
+  const patient = createFleetLockClient(http, undefined, { signal: ended.signal });
+  const asked = patient.steadyState({
+    baseUrl: `http://127.0.0.1:${server.port}/hang/`,
+    id: 'a',
+    group: 'default',
+  });
+  ended.abort();
+  assert.equal((await asked).kind, 'error', 'an agent that is told to end waits for no server');
 });

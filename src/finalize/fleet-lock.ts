@@ -42,12 +42,17 @@ interface Counter {
 export function createFleetLockClient(
   http: HttpClient,
   metrics?: Counter,
-  options: { readonly timeoutMs?: number; readonly bootID?: string } = {},
+  options: {
+    readonly timeoutMs?: number;
+    readonly bootID?: string;
+    /** Ends what is asked: what was granted meanwhile is recorded before it is asked for, and is given back later. */
+    readonly signal?: AbortSignal;
+  } = {},
 ): {
   preReboot(request: LockRequest): Promise<LockAnswer>;
   steadyState(request: LockRequest): Promise<LockAnswer>;
 } {
-  const { timeoutMs = lockTimeoutMs, bootID } = options;
+  const { timeoutMs = lockTimeoutMs, bootID, signal } = options;
   async function post(request: LockRequest, call: 'pre-reboot' | 'steady-state'): Promise<LockAnswer> {
     metrics?.count('lockRequests');
     const answer = await ask(request, call);
@@ -74,7 +79,7 @@ export function createFleetLockClient(
         body: JSON.stringify({ client_params: { id: request.id, group: request.group } }),
         headersTimeoutMs: timeoutMs,
         stallTimeoutMs: timeoutMs,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]),
       });
       const judged = judge(response.status, await response.text(answerBytesMax), call);
       const retryAfterMs = retryAfterOf(response.headers['retry-after']);

@@ -115,6 +115,11 @@ test('B74 a host in its first boot is left alone until it is old enough, and say
   assert.equal(firstBootHold(undefined, 300_000, 0)?.reason, 'FirstBoot', 'unknown is not old enough');
 });
 
+test('who gives a new host no time of its own is not held because its age is unknown', () => {
+  assert.equal(firstBootHold(undefined, 0, 0), undefined);
+  assert.equal(firstBootHold(undefined, 300_000, 0)?.reason, 'FirstBoot');
+});
+
 test('words of others steer no terminal and fill no status: inhibitors, versions, lock servers', () => {
   const evil = `upgrade\u001b]0;owned\u0007\u009b31m\n${'x'.repeat(5_000)}\u202e`;
   const holds = Array.from({ length: 3_000 }, () => ({

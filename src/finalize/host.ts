@@ -97,6 +97,7 @@ async function zincatiHold(host: Bus): Promise<Hold | undefined> {
 
 /** In its first minutes a new host is still being set up. Pure. */
 export function firstBootHold(ageMs: number | undefined, leastMs: number, now: number): Hold | undefined {
+  if (leastMs === 0) return undefined;
   if (ageMs !== undefined && ageMs >= leastMs) return undefined;
   return {
     gate: 'uptime',

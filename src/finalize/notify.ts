@@ -9,6 +9,8 @@ export interface Notifier {
   ready(): Promise<void>;
   status(text: string): Promise<void>;
   alive(): Promise<void>;
+  /** What was said of the agent is not true of one that has ended. */
+  stopping(): Promise<void>;
   /** How often `alive` must be called at least, milliseconds; undefined where no watchdog is set. */
   readonly aliveMs?: number;
 }
@@ -16,14 +18,24 @@ export interface Notifier {
 export function createNotifier(logger: Logger, environment: NodeJS.ProcessEnv = process.env): Notifier {
   const asked = environment.NOTIFY_SOCKET !== undefined;
   let said = '';
-  async function send(...words: string[]): Promise<void> {
-    if (!asked) return;
+  let sent: Promise<void> = Promise.resolve();
+  /** In their order: each is a process of its own, and the last word is the one that stays. */
+  function send(...words: string[]): Promise<void> {
+    if (asked) sent = sent.then(() => deliver(words));
+    return sent;
+  }
+  async function deliver(words: readonly string[], tries = 3): Promise<void> {
+    let why: string;
     try {
-      const { code, stderr } = await run('systemd-notify', words, { timeoutMs: 10_000 });
-      if (code !== 0) logger.warn({ error: stderr.trim() }, 'the service manager was not told');
+      const { code, stderr, signal } = await run('systemd-notify', words, { timeoutMs: 10_000 });
+      if (code === 0) return;
+      // The signal that ends a service is for each of its processes, those that it starts just then too.
+      if (signal !== null && tries > 1) return await deliver(words, tries - 1);
+      why = stderr.trim() || `systemd-notify ended with ${code ?? signal}`;
     } catch (error) {
-      logger.warn({ error: messageOf(error) }, 'the service manager was not told');
+      why = messageOf(error);
     }
+    logger.warn({ error: why }, 'the service manager was not told');
   }
   const watchdog = Number(environment.WATCHDOG_USEC);
   return {
@@ -34,6 +46,7 @@ export function createNotifier(logger: Logger, environment: NodeJS.ProcessEnv = 
       await send(`--status=${text}`);
     },
     alive: () => send('WATCHDOG=1'),
+    stopping: () => send('STOPPING=1', 'STATUS='),
     ...(asked && watchdog > 0 ? { aliveMs: watchdog / 1000 / 3 } : {}),
   };
 }

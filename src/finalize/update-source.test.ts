@@ -59,3 +59,30 @@ test('B64 what a person staged is not wanted at any moment: the graph has not na
   const nobodyAsked = { cincinnati: { baseUrl: '', allowHttp: false } };
   assert.deepEqual(await wishes(undefined, nobodyAsked), { seen: [{}], last: {} });
 });
+
+test('an agent that is told to end waits for no graph that does not answer', async () => {
+  const stop = new AbortController();
+  const logged: string[] = [];
+  const source = createUpdateSource({
+    http: {
+      request: ({ signal }) =>
+        new Promise((_, reject) => {
+          signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+          stop.abort();
+        }),
+      close: async () => {},
+    },
+    driver: { status: async () => ({ booted: os('1', '41.1') }) } as unknown as OsDriver,
+    nodeUuid: 'abc',
+    stagedBefore: async () => undefined,
+    config: () => ({ ...defaultConfig, cincinnati: { baseUrl: 'https://graph', allowHttp: false } }),
+    changed: () => {},
+    metrics: createAgentMetrics(createMetrics()),
+    clock: systemClock,
+    random: () => 0,
+    logger: { ...silentLogger, warn: (_, message) => void logged.push(message) },
+    signal: stop.signal,
+  });
+  await source.run();
+  assert.deepEqual(logged, []);
+});

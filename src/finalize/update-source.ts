@@ -76,6 +76,7 @@ export function createUpdateSource(options: {
       },
       os,
       config.allowDowngrade,
+      signal,
     );
     checkedAt = clock.now();
     problem = undefined;
@@ -122,6 +123,7 @@ export function createUpdateSource(options: {
         }
         if (asks(config)) {
           await check(config).catch((error) => {
+            if (signal.aborted) return; // An agent that is told to end waits for no server.
             metrics.count('updateCheckErrors');
             problem = messageOf(error);
             logger.warn({ error: messageOf(error) }, 'the update graph could not be asked');

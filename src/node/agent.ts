@@ -103,7 +103,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     bootID: options.bootId,
     lockId,
     driver,
-    lockClient: createFleetLockClient(http, metrics, { bootID: options.bootId }),
+    lockClient: createFleetLockClient(http, metrics, { bootID: options.bootId, signal }),
     ...(bus === undefined ? {} : { host: createHost(bus, clock) }),
     clockEvidence,
     desired: options.desired ?? (() => source?.desired()),
@@ -162,6 +162,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
         await notifier.ready();
         await Promise.all([agent.run(), source?.run(), watchdog()]);
       } finally {
+        await notifier.stopping();
         bus?.close();
         await dump?.close();
         await http.close();

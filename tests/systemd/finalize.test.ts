@@ -25,6 +25,17 @@ test(
       assert.match(host.inside(['/usr/bin/sluice', 'node', 'why']), /the window has ended/);
       const said = host.inside(['systemctl', 'show', '-p', 'StatusText', 'sluice-agent']);
       assert.match(said, /update staged: 41\.2; reboot pending due to update strategy/);
+      const log = host.inside(['journalctl', '-b', '-u', 'sluice-agent', '--no-pager']);
+      for (const reason of ['NoMarker', 'Writable', 'Expired'])
+        assert.equal(log.split(`"reason":"${reason}"`).length, 2, `${reason} is logged once: ${log}`);
+    });
+
+    await t.test('an agent that is stopped says nothing of itself any more', () => {
+      const status = () =>
+        host.inside(['systemctl', 'show', '-p', 'StatusText', '--value', 'sluice-agent']).trim();
+      host.inside(['systemctl', 'stop', 'sluice-agent']);
+      assert.equal(status(), '');
+      host.inside(['systemctl', 'start', 'sluice-agent']);
     });
 
     await t.test(

@@ -130,11 +130,15 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
       else console += ` systemd-nspawn ended with ${code}`;
     });
   };
+  /** PID 1 of the host, as this machine counts; '' while there is none. */
+  const leader = () => {
+    const path = `/proc/${machine?.pid}/task/${machine?.pid}/children`;
+    return (existsSync(path) ? readFileSync(path, 'utf8') : '').trim().split(' ')[0] ?? '';
+  };
   const enter = () => {
-    const children = readFileSync(`/proc/${machine?.pid}/task/${machine?.pid}/children`, 'utf8').trim();
-    const leader = children.split(' ')[0] ?? '';
-    if (leader === '') throw new Error('the host does not run');
-    return ['-t', leader, '-m', '-u', '-i', '-p', '-n', '-C', '--'];
+    const pid = leader();
+    if (pid === '') throw new Error('the host does not run');
+    return ['-t', pid, '-m', '-u', '-i', '-p', '-n', '-C', '--'];
   };
   const lastWords = () => {
     try {
@@ -190,6 +194,9 @@ export async function bootHost(t: TestContext, options: HostOptions): Promise<Bo
     async close() {
       closing = true;
       const ended = new Promise((resolve) => machine?.once('exit', resolve));
+      // Its PID 1 does not end with systemd-nspawn, and everything else of it ends with that.
+      const pid = leader();
+      if (pid !== '') spawnSync('kill', ['-KILL', pid]);
       machine?.kill('SIGKILL');
       if (machine?.exitCode === null) await ended;
       spawnSync('umount', ['-l', root]);
