@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { buildReleases, keysOf, mediaOf } from '../../demo/build.ts';
 import { createShell, type Teller } from '../../demo/stage.ts';
 import { askForLink } from '../../src/console/link.ts';
@@ -60,7 +60,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
   });
 
-  test('attach, look, accept, think better of it, mend, copy, update, open the window, Completed', async () => {
+  test('attach, look, accept, ask too early, mend, copy, update, open the window, Completed, remove', async () => {
     const { link } = await askForLink(layout.consoleSocket);
     const tab = await openTab(browser, link);
     const client = createKubeClient({ ...loadKubeconfig(layout.kubeconfig), platform: 'standalone' });
@@ -119,6 +119,18 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     await risk.getByRole('button', { name: 'Take the acceptance back' }).click();
     await dialogDoes('Take the acceptance back');
     await statement('This update would be refused').waitFor({ timeout: workMs });
+
+    // Asked for all the same, it is refused with what to do, and is taken back.
+    await page.getByRole('button', { name: 'Start the update' }).click();
+    await dialogDoes('Start the update');
+    await statement('The cluster runs 1.0.0; the update to 1.1.0 is held up').waitFor({ timeout: workMs });
+    const request = page.locator('[data-asked="1.1.0"]');
+    await request.getByText('set it to lru or lfu').waitFor();
+    await tab.picture('update-refused');
+    await request.getByRole('button', { name: 'Take the request back' }).click();
+    await dialogDoes('Take the request back');
+    await statement('The cluster runs 1.0.0').waitFor({ timeout: workMs });
+    await page.locator('[data-target="1.1.0"]').getByRole('link', { name: '1.1.0' }).click();
     await client.patch(
       client.kinds.ConfigMap,
       'cache-settings',
@@ -129,7 +141,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     await statement('Nothing stands against this update').waitFor({ timeout: workMs });
 
     await go('Releases');
-    await row.getByRole('button', { name: 'Copy to every node' }).click();
+    await copyWithSecondThoughts(tab, row);
     await row.getByText('It is safe to remove the disk now.').waitFor({ timeout: workMs });
     await page.getByRole('link', { name: '1.1.0', exact: true }).click();
     await page.getByText('Signed by').waitFor();
@@ -176,5 +188,75 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     const completed = page.getByRole('row', { name: /^1\.1\.0/ });
     await completed.getByText('Completed').waitFor();
     await tab.picture('overview-completed');
+
+    await go('Releases');
+    const inUse = row.getByRole('button', { name: 'Remove' });
+    assert.equal(await inUse.getAttribute('aria-disabled'), 'true');
+    await inUse.focus();
+    await page.getByRole('tooltip').getByText('In use: the cluster runs it').waitFor();
+    const old = page.locator('[data-release="1.0.0"]');
+    const remove = old.getByRole('button', { name: 'Remove' });
+    await tab.until(
+      async () => (await remove.getAttribute('aria-disabled')) !== 'true',
+      'nothing uses 1.0.0 any more',
+    );
+    await remove.click();
+    await page
+      .getByRole('dialog')
+      .getByText(/It frees [\d.]+ \w+ on each of 3 nodes/)
+      .waitFor();
+    await tab.picture('remove');
+    await dialogDoes('Remove');
+    await old.waitFor({ state: 'detached', timeout: workMs });
+    await statement('1 release is at hand, 1 on every control-plane node').waitFor();
+  }
+
+  /** Copied, cancelled, copied again, paused, and let go on: agents that stand still keep it from being over before. */
+  async function copyWithSecondThoughts(tab: Tab, row: Locator): Promise<void> {
+    const { page } = tab;
+    const cell = (node: string) => row.locator(`[data-node="${node}"]`);
+    const press = (name: string) => row.getByRole('button', { name, exact: true }).click();
+    await withAgentsStopped(['master-0', 'master-1', 'master-2'], async () => {
+      await press('Copy to every node');
+      await cell('master-1').getByText('Asked for').waitFor();
+      await press('Cancel the copy');
+      const dialog = page.getByRole('dialog', { name: 'Cancel the copy of 1.1.0?' });
+      await dialog.getByRole('button', { name: 'Cancel the copy' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await cell('master-1').getByText('Not there').waitFor();
+    });
+    await withAgentsStopped(['master-1', 'master-2'], async () => {
+      await press('Copy to every node');
+      await cell('master-0').getByText('Whole').waitFor({ timeout: workMs });
+      await press('Pause');
+      await row.getByRole('button', { name: 'Resume', exact: true }).waitFor();
+    });
+    for (const node of ['master-1', 'master-2']) {
+      await cell(node).getByText('Paused', { exact: true }).waitFor({ timeout: workMs });
+    }
+    await tab.assertAccessible('a copy that is paused');
+    await tab.picture('copy-paused');
+    await press('Resume');
+  }
+
+  /** While the agents of these nodes, children of `up`, are stopped. */
+  async function withAgentsStopped(nodes: readonly string[], during: () => Promise<void>): Promise<void> {
+    const pids = await Promise.all(nodes.map(agentOf));
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    try {
+      await during();
+    } finally {
+      for (const pid of pids) process.kill(pid, 'SIGCONT');
+    }
+  }
+
+  async function agentOf(node: string): Promise<number> {
+    const { pid } = (await readState(layout)) ?? {};
+    const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    for (const child of children.trim().split(' ')) {
+      const words = (await readFile(`/proc/${child}/cmdline`, 'utf8')).split('\0').join(' ');
+      if (words.includes(`node run --name ${node} `)) return Number(child);
+    }
+    throw new Error(`there is no agent of ${node}`);
   }
 });
