@@ -41,7 +41,7 @@ export interface Tab {
   until(isSo: () => Promise<boolean>, what: string): Promise<void>;
   /** Presses the key of tabs until what bears the name has the focus. Errors: an assertion, where nothing ever has. */
   tabTo(name: string): Promise<void>;
-  /** Errors of the console's log that the test expects from here on. */
+  /** From the first on, errors in the browser's log are as they should be. */
   expectErrors(): void;
 }
 
@@ -64,10 +64,11 @@ export async function openTab(browser: Browser, address: string, view: View = de
   page.setDefaultTimeout(lookMs);
   const { origin } = new URL(address);
   const faults: string[] = [];
+  const logged: string[] = [];
   let expected = false;
   page.on('pageerror', (error) => faults.push(`thrown: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !expected) faults.push(`console: ${message.text()}`);
+    if (message.type() === 'error') logged.push(`console: ${message.text()}`);
   });
   page.on('request', (request) => {
     if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) {
@@ -122,7 +123,7 @@ export async function openTab(browser: Browser, address: string, view: View = de
       assert.fail(`no tab leads to ${name}: ${passed.join(' | ')}`);
     },
     async close() {
-      assert.deepEqual(faults, []);
+      assert.deepEqual([...faults, ...(expected ? [] : logged)], []);
       await context.close();
     },
     expectErrors: () => {

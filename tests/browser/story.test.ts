@@ -126,6 +126,7 @@ describe('an update from a disk, in the browser', needs('browser', 'root', 'busy
     await statement('The cluster runs 1.0.0; the update to 1.1.0 is held up').waitFor({ timeout: workMs });
     const request = page.locator('[data-asked="1.1.0"]');
     await request.getByText('set it to lru or lfu').waitFor();
+    await page.locator('[data-version="1.1.0"]').waitFor();
     await tab.picture('update-refused');
     await request.getByRole('button', { name: 'Take the request back' }).click();
     await dialogDoes('Take the request back');

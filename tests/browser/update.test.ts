@@ -100,7 +100,7 @@ describe('asking for an update', needs('browser'), () => {
     const { page } = tab;
     await answer('1.1.0');
     const request = page.locator('[data-asked="1.1.0"]');
-    await request.getByText('The cluster runs 1.0.0; the update to 1.1.0 is held up').waitFor();
+    await request.getByText('The update to 1.1.0 is refused').waitFor();
     await request.getByText('random is gone').waitFor();
     await request.getByText('set it to lru').waitFor();
     await request.getByText(/since .* ago/).waitFor();

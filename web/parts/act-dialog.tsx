@@ -1,4 +1,5 @@
 import { Button } from '@patternfly/react-core/dist/dynamic/components/Button';
+import { Form } from '@patternfly/react-core/dist/dynamic/components/Form';
 import {
   Modal,
   ModalBody,
@@ -60,10 +61,10 @@ export function ActDialog({
         {...(danger ? { titleIconVariant: 'warning' } : {})}
       />
       <ModalBody id={`${id}-body`}>
-        <form id={`${id}-form`} onSubmit={run} className="sluice-stack-small">
+        <Form id={`${id}-form`} onSubmit={run}>
           {children}
           <Failed failure={failure} />
-        </form>
+        </Form>
       </ModalBody>
       <ModalFooter>
         <ActionButton

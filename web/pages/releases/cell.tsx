@@ -38,7 +38,7 @@ export function CellView({ cell, label }: { readonly cell: Cell; readonly label:
         <Bar done={cell.done} total={cell.total} label={label}>
           <StatusLabel tone={cell.paused ? 'paused' : 'danger'}>
             {cell.paused ? said.paused : said.failed}
-          </StatusLabel>
+          </StatusLabel>{' '}
           <span className="sluice-said">{cell.message}</span>
         </Bar>
       );
@@ -64,8 +64,12 @@ function Bar({
 }) {
   return (
     <div className="sluice-bar">
-      <Progress value={percentOf(done, total)} size="sm" measureLocation="outside" aria-label={label} />
-      <div className="sluice-small">{said.amount(formatBytes(done), formatBytes(total))}</div>
+      {total === 0 ? null : ( // What there is to copy is not known yet.
+        <>
+          <Progress value={percentOf(done, total)} size="sm" measureLocation="outside" aria-label={label} />
+          <div className="sluice-small">{said.amount(formatBytes(done), formatBytes(total))}</div>
+        </>
+      )}
       <div className="sluice-small">{children}</div>
     </div>
   );

@@ -6,7 +6,6 @@ import { ActDialog } from '../../parts/act-dialog.tsx';
 import { ActionButton } from '../../parts/action-button.tsx';
 import { Ago } from '../../parts/ago.tsx';
 import { words } from '../../words/english.ts';
-import { statementOf } from '../../words/statement.ts';
 import { Refusal } from './refusal.tsx';
 
 const said = words.update;
@@ -25,7 +24,9 @@ export function Asked({ facts }: { readonly facts: Facts }) {
       title={
         situation.kind === 'updating'
           ? words.overview.otherAsked(to, situation.to, refused)
-          : statementOf(situation)
+          : refused
+            ? words.overview.problem.refused(to)
+            : said.checked(to)
       }
       component="h2"
       data-asked={to}
@@ -39,7 +40,7 @@ export function Asked({ facts }: { readonly facts: Facts }) {
         )}
         <div className="sluice-head-actions">
           <ActionButton action="withdrawUpdate" variant="secondary" onClick={() => setWithdrawing(true)} />
-          <Link to={{ page: 'update', target: to }}>{said.target(to)}</Link>
+          <Link to={{ page: 'update', target: to }}>{said.seeGates}</Link>
         </div>
       </div>
       {withdrawing ? (

@@ -9,7 +9,7 @@ import type { Reach, Target } from './targets.ts';
 
 const said = words.update;
 
-const box = { width: 150, height: 56, gapX: 80, gapY: 24, margin: 8 };
+const box = { width: 150, height: 56, gapX: 80, gapY: 24, margin: 2 };
 
 /** The versions at hand and the ways between them, as a picture; each version that is at hand is a link. */
 export function Graph({
