@@ -48,6 +48,15 @@ test('what holds, since when, the next moment, and what each thing that does not
 test('what is not held is said as it is: at rest, staging, ordered', () => {
   assert.match(text({ state: 'Idle', staged: '' }), /nothing holds it; no update is staged$/);
   assert.match(text({ state: 'Staging', staged: '' }), /downloads and stages/);
+  const { booted: _, ...bare } = shown({ state: 'Idle', staged: '' });
+  assert.equal(
+    stripVTControlCharacters(explainNode(bare, now)),
+    'master-0 runs no OS image of a release (rpm-ostree driver): nothing holds it; a release that has none reboots no node',
+  );
+  assert.match(
+    stripVTControlCharacters(explainNode({ ...bare, state: 'Unknown' }, now)),
+    /runs an unknown system \(rpm-ostree driver\): its agent has not reported yet$/,
+  );
   const ordered = text({
     state: 'Finalizing',
     holds: [hold('finalize', 'Rebooting', 'the reboot was ordered')],

@@ -8,7 +8,8 @@ export interface ShownNode {
   readonly state: string;
   readonly driver: string;
   readonly bootID: string;
-  readonly booted: string;
+  /** Absent where the node runs no OS image of a release. */
+  readonly booted?: string;
   readonly staged: string;
   readonly message: string;
   readonly strategies: readonly string[];
@@ -26,7 +27,8 @@ const notesMax = 4;
 
 /** Gate by gate what holds a node, since when, and when it could reboot: one screen. Pure but for the colours. */
 export function explainNode(shown: ShownNode, now: number): string {
-  const { node, booted, driver, holds, notes } = shown;
+  const { node, state, driver, holds, notes } = shown;
+  const booted = shown.booted ?? (state === 'Unknown' ? 'an unknown system' : 'no OS image of a release');
   const more = notes.length > notesMax ? [`and ${notes.length - notesMax} more: sluice node config`] : [];
   return [
     `${paint('bold', node)} runs ${booted} (${driver} driver)${headOf(shown)}`,
@@ -80,7 +82,7 @@ function groupBy<T>(all: readonly T[], keysOf: (one: T) => readonly string[]): [
 
 const line = (name: string, text: string) => `  ${name.padEnd(12)} ${text}`;
 
-function headOf({ state, staged, holds, message, strategies }: ShownNode): string {
+function headOf({ state, booted, staged, holds, message, strategies }: ShownNode): string {
   const version = staged === '' ? 'nothing' : staged;
   switch (state) {
     case 'Staging':
@@ -90,8 +92,9 @@ function headOf({ state, staged, holds, message, strategies }: ShownNode): strin
     case 'Unknown':
       return ': its agent has not reported yet';
     default:
-      if (holds.length === 0) return `: nothing holds it; ${message || 'no update is staged'}`;
-      return `, ${version} is staged, and it is held${ruleOf(strategies)}:`;
+      if (holds.length > 0) return `, ${version} is staged, and it is held${ruleOf(strategies)}:`;
+      if (booted === undefined) return ': nothing holds it; a release that has none reboots no node';
+      return `: nothing holds it; ${message || 'no update is staged'}`;
   }
 }
 

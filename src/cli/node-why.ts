@@ -54,7 +54,7 @@ async function askAgent(socket: string): Promise<ShownNode> {
     state: said.state ?? 'Unknown',
     driver: said.driver ?? '',
     bootID: said.bootID ?? '',
-    booted: said.os?.booted?.version ?? said.os?.booted?.digest ?? 'unknown',
+    ...bootedOf(said.os?.booted?.version ?? said.os?.booted?.digest),
     staged,
     message: staged === '' ? `no update is staged${askedOf(said.graph)}` : '',
     strategies: said.strategies ?? [],
@@ -77,6 +77,10 @@ function askedOf(graph: { readonly checkedAt: number } | undefined): string {
   return `; the update graph was asked ${humanDuration(Date.now() - graph.checkedAt)} ago`;
 }
 
+function bootedOf(system: string | undefined): Pick<ShownNode, 'booted'> {
+  return system === undefined ? {} : { booted: system };
+}
+
 function fromCluster(whole: NodeUpdate): ShownNode {
   const { metadata, status } = whole;
   return {
@@ -84,7 +88,7 @@ function fromCluster(whole: NodeUpdate): ShownNode {
     state: status?.state ?? 'Unknown',
     driver: status?.driver ?? 'no',
     bootID: status?.bootID ?? '',
-    booted: status?.booted?.version ?? status?.booted?.image ?? 'unknown',
+    ...bootedOf(status?.booted?.version ?? status?.booted?.image),
     staged: status?.staged?.version ?? status?.staged?.image ?? '',
     message: status?.message ?? '',
     strategies: status?.strategies ?? [],
@@ -125,7 +129,7 @@ export async function status(names: string[], options: ShowOptions): Promise<voi
     ['NODE', 'BOOTED', 'STAGED', 'STATE', 'BOOT', 'DRIVER', 'MESSAGE'],
     nodes.map(({ node, booted, staged, state, bootID, driver, message }) => [
       node,
-      booted,
+      booted ?? '-',
       staged,
       state,
       bootID.slice(0, 8),

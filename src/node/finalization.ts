@@ -96,11 +96,17 @@ function conditionsOf(report: AgentReport): ConditionUpdate[] {
   ];
 }
 
+/** Where releases have no OS image, as the smallest ones, there is nothing that a node could boot. */
+const noSystem = 'runs no OS image of a release; a release that has none reboots no node';
+
 function messageOf(report: AgentReport): string {
   const version = report.os.staged?.version ?? report.os.staged?.digest ?? '';
   switch (report.state) {
-    case 'Idle':
-      return `runs ${report.os.booted?.version ?? report.os.booted?.digest ?? 'an unknown system'}`;
+    case 'Idle': {
+      const { booted } = report.os;
+      if (booted === undefined) return noSystem;
+      return `runs ${booted.version ?? booted.digest}`;
+    }
     case 'Staging':
       return 'downloads and stages the new system';
     case 'Finalizing':
