@@ -107,7 +107,9 @@ async function release(node: string, options: LockOptions): Promise<void> {
       case 'not-held':
         return note(`${node} holds no slot of the group ${options.group}`);
       case 'no-group':
-        throw new SluiceError('NotFound', `there is no FleetLockGroup '${options.group}'`);
+        throw new SluiceError('NotFound', `there is no FleetLockGroup '${options.group}'`, {
+          next: 'See which there are: sluice lock ls; name one of them: --group NAME.',
+        });
     }
   } finally {
     await client.close();

@@ -125,7 +125,9 @@ async function untilAvailable(
       }
       if (Date.now() > endsAt) {
         const stands = conditionOf(conditions, 'Installing')?.message ?? 'nothing is known of it';
-        throw new SluiceError('Timeout', `${name} is not available yet: ${stands}`);
+        throw new SluiceError('Timeout', `${name} is not available yet: ${stands}`, {
+          next: `See which node lacks it, and why: sluice release status ${name}; wait on: sluice release add ${name}.`,
+        });
       }
       await systemClock.sleep(lookMs, signal).catch(() => {});
       if (signal.aborted) {
@@ -192,7 +194,7 @@ async function untilRemoved(client: KubeClient, name: string, timeoutMs: number)
     if (signal.aborted) return false;
     if (Date.now() > endsAt) {
       throw new SluiceError('Timeout', `${name} is still on ${left.join(', ')}`, {
-        next: `See why: kubectl describe machineconfignode ${left[0]}`,
+        next: `See how it stands there: sluice release status ${name}; ask again: sluice release rm ${name}.`,
       });
     }
     await systemClock.sleep(lookMs, signal).catch(() => {});

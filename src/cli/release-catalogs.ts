@@ -18,7 +18,10 @@ export async function catalogs(client: KubeClient, text = '', options: Options):
   const facts = await gather(client);
   const name = resolveName(text, facts);
   const bundle = facts.bundles.find((each) => each.name === name);
-  if (bundle === undefined) throw new SluiceError('NotFound', `${name} is neither held nor mounted`);
+  if (bundle === undefined)
+    throw new SluiceError('NotFound', `${name} is neither held nor mounted`, {
+      next: 'See what is at hand: sluice release ls; attach media that carry it: sluice media attach PATH.',
+    });
   const { tls } = findKubeconfig({
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),

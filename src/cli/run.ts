@@ -44,8 +44,11 @@ export async function runCommand(
 const systemErrors: Readonly<Record<string, { code: ErrorCode; next: string }>> = {
   EACCES: { code: 'Forbidden', next: 'Run it as a user who may, for instance as root.' },
   EPERM: { code: 'Forbidden', next: 'Run it as a user who may, for instance as root.' },
-  ENOENT: { code: 'NotFound', next: 'Check the path.' },
-  ENOTDIR: { code: 'NotFound', next: 'Check the path: a part of it is not a directory.' },
+  ENOENT: { code: 'NotFound', next: 'Correct the path, then run it again: nothing is there.' },
+  ENOTDIR: {
+    code: 'NotFound',
+    next: 'Correct the path, then run it again: a part of it is not a directory.',
+  },
   EISDIR: { code: 'InputInvalid', next: 'Give a file, not a directory.' },
   ENOSPC: { code: 'DiskFull', next: 'Free space on that disk, then run it again.' },
 };

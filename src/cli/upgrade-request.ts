@@ -134,6 +134,10 @@ async function follow(
     (each) => each === undefined || holds(each),
     options,
   );
-  if (version === undefined) throw new SluiceError('NotFound', 'the ClusterVersion was deleted');
+  if (version === undefined) {
+    throw new SluiceError('NotFound', 'the ClusterVersion was deleted', {
+      next: 'The controller makes it again: see how the cluster stands then: sluice upgrade status.',
+    });
+  }
   return version;
 }

@@ -293,7 +293,11 @@ async function eachNode(
       names = new Set(asked);
     }
     const chosen = items.filter((node) => names.has(node.metadata.name ?? ''));
-    if (chosen.length === 0) throw new SluiceError('NotFound', `no node is meant by --nodes ${wanted}`);
+    if (chosen.length === 0) {
+      throw new SluiceError('NotFound', `no node is meant by --nodes ${wanted}`, {
+        next: 'See which there are: sluice node why; name some of them, a label, or all.',
+      });
+    }
     for (const node of chosen) await act(client, node.metadata.name ?? '', node);
   } finally {
     await client.close();

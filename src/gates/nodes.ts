@@ -9,7 +9,7 @@ export function nodesGate({ nodes }: GateFacts): Finding[] {
   return [
     {
       ...outcome('Risk', `not ready: ${silent.map((node) => node.name).join(', ')}`),
-      next: 'Look at them first: kubectl describe node.',
+      next: 'Bring them back first, or take them out of the cluster; how each stands: sluice upgrade status --details=nodes.',
       objects: silent.map((node) => `node/${node.name}`),
     },
   ];

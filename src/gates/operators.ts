@@ -66,7 +66,7 @@ function notUpgradeable(operator: OperatorFact, severity: Finding['severity']): 
       result: 'Risk',
       message:
         `ClusterOperator ${operator.name} does not agree to a minor update (${upgradeable.reason ?? 'no reason'}): ${upgradeable.message ?? ''}`.trim(),
-      next: `See kubectl describe clusteroperator ${operator.name}.`,
+      next: `Do first what its message asks for; all of them: sluice upgrade status --details=operators.`,
       objects: [`clusteroperator/${operator.name}`],
     },
   ];

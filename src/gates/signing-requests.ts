@@ -13,7 +13,7 @@ export function signingRequestsGate({ cluster, now }: GateFacts): Finding[] {
     if (old.length === 0) return { well: 'no certificate request waits' };
     return {
       message: `certificate requests that nobody has answered: ${listed(old.map(({ name, signer }) => `${name} (${signer})`))}`,
-      next: 'Look at them, and approve those that you know: kubectl certificate approve.',
+      next: `Approve those that you know: kubectl certificate approve ${old.map(({ name }) => name).join(' ')}.`,
       objects: old.map(({ name }) => `certificatesigningrequest/${name}`),
     };
   });

@@ -108,7 +108,7 @@ export async function rotateCredentials(client: KubeClient): Promise<boolean> {
     const secret = await readSecret(client);
     if (secret === undefined) {
       throw new SluiceError('NotFound', 'the registries have no credentials yet', {
-        next: 'See whether the controller runs: it makes the Secret.',
+        next: 'The controller makes them: see whether it runs (sluice cluster check; of sluice up: sluice up status), then run this again.',
       });
     }
     const { htpasswd, next } = credentialsIn(secret);

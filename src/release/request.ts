@@ -77,7 +77,7 @@ export async function refusal(client: KubeClient, name: string): Promise<SluiceE
   const inUse = await readInUse(client);
   if (inUse === undefined) {
     return new SluiceError('InUse', `it cannot be told whether ${name} is in use, so it stays`, {
-      next: 'See whether the controller runs: it keeps the ConfigMap sluice-in-use.',
+      next: 'The controller tells it: see whether it runs (sluice cluster check; of sluice up: sluice up status), then run this again.',
     });
   }
   const why = inUse.names.get(name);

@@ -181,7 +181,7 @@ async function start(
     platform: 'standalone',
     userAgent: 'sluice-up',
   });
-  await untilReady(client, options.signal);
+  await untilReady(client, layout.logFile('apiserver'), options.signal);
   options.say(`the API answers at ${server}`);
   await seedCluster(client, {
     trustedKeys: await keyFiles(layout),
@@ -330,7 +330,7 @@ async function writeIdentities(
   }
 }
 
-async function untilReady(client: KubeClient, signal: AbortSignal): Promise<void> {
+async function untilReady(client: KubeClient, log: string, signal: AbortSignal): Promise<void> {
   const end = Date.now() + apiStartMs;
   for (;;) {
     try {
@@ -338,7 +338,11 @@ async function untilReady(client: KubeClient, signal: AbortSignal): Promise<void
       return;
     } catch (error) {
       signal.throwIfAborted();
-      if (Date.now() > end) throw new SluiceError('Timeout', `the API did not start: ${messageOf(error)}`);
+      if (Date.now() > end) {
+        throw new SluiceError('Timeout', `the API did not start: ${messageOf(error)}`, {
+          next: `See what it said: ${log}`,
+        });
+      }
       await systemClock.sleep(100, signal);
     }
   }

@@ -47,7 +47,9 @@ export async function claimNetwork(port: number, before: number | undefined): Pr
     if (await isFree(`127.22.${number}.11`, port)) return { number, release };
     await release();
   }
-  throw new SluiceError('Conflict', `no address from 127.22.${firstNetwork}.11 on has port ${port} free`);
+  throw new SluiceError('Conflict', `no address from 127.22.${firstNetwork}.11 on has port ${port} free`, {
+    next: `End another cluster of this machine (sluice up stop --dir DIR), or what else listens there: ss -ltnp 'sport = :${port}'`,
+  });
 }
 
 /** Listens without answering; undefined where the address is taken. */
