@@ -61,19 +61,12 @@ async function main(argv: string[]): Promise<number> {
   }
   const entry = commandTable.find((candidate) => candidate.name === name);
   if (entry === undefined) {
-    process.stderr.write(
-      asCalled(`error: there is no command '${name}'${nearest(name)}\nSee: sluice --help\n`),
-    );
+    const { unknownCommand } = await import('./unknown-command.ts');
+    process.stderr.write(asCalled(await unknownCommand(name, commandTable)));
     return 2;
   }
   const { runCommand } = await import('./run.ts');
   return await runCommand(entry, rest, commandTable);
-}
-
-/** A hint at the command that was probably meant. */
-function nearest(word: string): string {
-  const start = commandTable.find((entry) => entry.name.startsWith(word.slice(0, 3)));
-  return start === undefined ? '' : `; did you mean '${start.name}'?`;
 }
 
 /** `--version [-o json]` */
