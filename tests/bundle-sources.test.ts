@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -179,14 +182,23 @@ test(
           images: release.sources,
           privatePem: key.pair.privatePem,
           out: join(directory, out),
-          releaseSignatures: { stores, keyrings, env: {} },
+          releaseSignatures: { stores, keyrings, env: {}, storeTimeoutMs: 1_000 },
         });
-      // A store that is away changes nothing where another has the signature.
+      // Stores that are away, or never answer, change nothing where another has the signature, and are told.
+      const mute = createServer(() => {}).listen(0, '127.0.0.1');
+      await once(mute, 'listening');
+      const muteUrl = `http://127.0.0.1:${(mute.address() as AddressInfo).port}/signatures`;
       const built = await build(
         'signed',
-        ['http://127.0.0.1:1/signatures', store],
+        ['http://127.0.0.1:1/signatures', muteUrl, store],
         [{ name: 'release', keys }],
-      );
+      ).finally(() => {
+        mute.closeAllConnections();
+        mute.close();
+      });
+      const unasked = built.notes.filter((note) => note.startsWith('a store of release signatures'));
+      assert.equal(unasked.length, 2, built.notes.join('\n'));
+      assert.ok(unasked.some((note) => note.includes(muteUrl)));
       assert.equal((await build('signed-again', [store], [])).digest, built.digest);
       assert.deepEqual(await problems(join(directory, 'signed')), []);
       const media = await openMedia(join(directory, 'signed'));

@@ -89,7 +89,7 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
   try {
     const given = await opener.open(options.payload);
     const payload = await openPayload(options, given);
-    const source = await withReleaseSignatures(options, given, payload.digest);
+    const { source, notes } = await withReleaseSignatures(options, given, payload.digest);
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
     const composed = await composeBundle(document);
@@ -110,7 +110,13 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     if (options.program !== undefined)
       await (await import('./program.ts')).putProgram(directory, options.privatePem, options.program);
     const files = await output.finish();
-    return { digest: composed.digest, document, files, delta, notes: notesOf(payload, document) };
+    return {
+      digest: composed.digest,
+      document,
+      files,
+      delta,
+      notes: [...notes, ...notesOf(payload, document)],
+    };
   } finally {
     await opener.close();
     await output.close();

@@ -36,13 +36,16 @@ export async function withReleaseSignatures(
   options: BuildBundleOptions,
   source: ImageSource,
   payload: Digest,
-): Promise<ImageSource> {
-  if (options.releaseSignatures === undefined) return source;
+): Promise<{ source: ImageSource; notes: readonly string[] }> {
+  if (options.releaseSignatures === undefined) return { source, notes: [] };
   const { findReleaseSignatures, signaturesArtifact } = await import('./release-signatures.ts');
-  const signatures = await findReleaseSignatures(payload, options.releaseSignatures);
+  const { signatures, unasked } = await findReleaseSignatures(payload, options.releaseSignatures);
   const { raw } = await readManifest(source.content, source.repository, payload);
   const subject = { mediaType: raw.mediaType, digest: raw.digest, size: raw.bytes.length };
-  return { ...source, content: withArtifact(source.content, signaturesArtifact(subject, signatures)) };
+  const content = withArtifact(source.content, signaturesArtifact(subject, signatures));
+  // With them the bundle may have more signatures, and then another digest.
+  const notes = unasked.map((why) => `a store of release signatures could not be asked: ${why}`);
+  return { source: { ...source, content }, notes };
 }
 
 /** What one image is, and where it is taken from. */

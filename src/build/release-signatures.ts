@@ -21,10 +21,18 @@ export interface ReleaseSignatureOptions {
   /** Keyrings that the release must satisfy; none: the signatures are carried as they are. */
   readonly keyrings: readonly ReleaseKeyring[];
   readonly env: NodeJS.ProcessEnv;
+  /** Milliseconds in which a store must have answered; default 30 000. */
+  readonly storeTimeoutMs?: number;
 }
 
-/** A store that does not answer must not hold up one that does. */
-const storeTimeoutMs = 30_000;
+export interface FoundSignatures {
+  readonly signatures: readonly Uint8Array[];
+  /** Stores that could not be asked, with why: others had what was needed. */
+  readonly unasked: readonly string[];
+}
+
+/** A store that does not answer must not hold up one that does for ever. */
+const storeTimeoutMsDefault = 30_000;
 
 /**
  * Finds the OpenPGP signatures of a release in all stores, at once, and verifies them.
@@ -34,10 +42,13 @@ const storeTimeoutMs = 30_000;
 export async function findReleaseSignatures(
   payload: Digest,
   options: ReleaseSignatureOptions,
-): Promise<Uint8Array[]> {
+): Promise<FoundSignatures> {
   const http = createHttpClient({}, { proxy: proxyFromEnvironment(options.env) });
   try {
-    const answers = await Promise.allSettled(options.stores.map((store) => readStore(store, payload, http)));
+    const timeoutMs = options.storeTimeoutMs ?? storeTimeoutMsDefault;
+    const answers = await Promise.allSettled(
+      options.stores.map((store) => readStore(store, payload, { http, timeoutMs })),
+    );
     const found = new Map<Digest, Uint8Array>();
     const failures: string[] = [];
     for (const [index, answer] of answers.entries()) {
@@ -58,15 +69,19 @@ export async function findReleaseSignatures(
     // Sorted: the same signatures give the same bundle, whichever store was faster.
     const signatures = [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => bytes);
     if (options.keyrings.length > 0) await verifyRelease(signatures, options.keyrings, payload, Date.now());
-    return signatures.slice(0, releaseSignaturesMax);
+    return { signatures: signatures.slice(0, releaseSignaturesMax), unasked: failures };
   } finally {
     await http.close();
   }
 }
 
-async function readStore(store: string, payload: Digest, http: HttpClient): Promise<Uint8Array[]> {
+async function readStore(
+  store: string,
+  payload: Digest,
+  { http, timeoutMs }: { readonly http: HttpClient; readonly timeoutMs: number },
+): Promise<Uint8Array[]> {
   const directory = `sha256=${hexOf(payload)}`;
-  const signal = AbortSignal.timeout(storeTimeoutMs);
+  const signal = AbortSignal.timeout(timeoutMs);
   const isRemote = /^https?:\/\//.test(store);
   const signatures: Uint8Array[] = [];
   for (let number = 1; number <= releaseSignaturesMax; number += 1) {
