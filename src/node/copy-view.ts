@@ -17,6 +17,12 @@ export interface CopyView {
   readonly degraded: boolean;
 }
 
+/** Seconds until it is done, at the rate of the last while; undefined where nothing moves. */
+export function secondsLeftOf({ rate, progress }: CopyView): number | undefined {
+  if (rate === undefined || rate <= 0 || progress === undefined) return undefined;
+  return Math.ceil((progress.bytesTotal - progress.bytesDone) / rate);
+}
+
 /** Failures in a row from which on a copy that may go on by itself counts as degraded. */
 const degradedAfter = 3;
 /** What a person must mend, from the first time on. */

@@ -3,7 +3,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import type { StoreSpace } from '../store/store.ts';
 import type { Attachment } from './attachments.ts';
 import type { CopySource } from './copy-source.ts';
-import type { CopyView } from './copy-view.ts';
+import { type CopyView, secondsLeftOf } from './copy-view.ts';
 import type { StoreView } from './store-view.ts';
 
 /** How a copy ended, or why it stands still. */
@@ -60,6 +60,16 @@ export function createContentMetrics(
     'Copies under way: bytes that are there, and that there will be.',
     ['release', 'kind'],
   );
+  const copyImages = metrics.gauge(
+    'sluice_content_copy_images',
+    'Copies under way: images that are whole, and that there will be.',
+    ['release', 'kind'],
+  );
+  const copyLeft = metrics.gauge(
+    'sluice_content_copy_left_seconds',
+    'Copies under way: the time until they are done, at the rate of the last while; absent where that is not known.',
+    ['release'],
+  );
   const copyRate = metrics.gauge(
     'sluice_content_copy_rate_bytes_per_second',
     'Copies under way: how fast they go; 0 for one that stands still.',
@@ -88,6 +98,18 @@ export function createContentMetrics(
         [{ release, kind: 'done' }, progress?.bytesDone ?? 0],
         [{ release, kind: 'total' }, progress?.bytesTotal ?? 0],
       ]),
+    );
+    copyImages.replace(
+      copies.flatMap(({ release, progress }) => [
+        [{ release, kind: 'done' }, progress?.imagesDone ?? 0],
+        [{ release, kind: 'total' }, progress?.imagesTotal ?? 0],
+      ]),
+    );
+    copyLeft.replace(
+      copies.flatMap((copy): [{ release: string }, number][] => {
+        const seconds = secondsLeftOf(copy);
+        return seconds === undefined ? [] : [[{ release: copy.release }, seconds]];
+      }),
     );
     copyRate.replace(copies.map(({ release, rate }) => [{ release }, rate ?? 0]));
     releases.replace([...of.store().records].map(([release, { bytes }]) => [{ release }, bytes]));

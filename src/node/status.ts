@@ -7,7 +7,7 @@ import { type DraftCondition, findCondition, nameList, stampConditions } from '.
 import { copyMessage } from '../release/progress.ts';
 import { registryUnreachable } from '../release/reports.ts';
 import type { Attachment } from './attachments.ts';
-import type { CopyView } from './copy-view.ts';
+import { type CopyView, secondsLeftOf } from './copy-view.ts';
 import { bytesLeftOut } from './deltas.ts';
 
 /** All that one node knows about its releases. */
@@ -50,7 +50,7 @@ export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
       imagesDone: copy.progress?.imagesDone ?? 0,
       imagesTotal: copy.progress?.imagesTotal ?? 0,
       ...(copy.rate === undefined ? {} : { rate: copy.rate }),
-      ...secondsLeft(copy),
+      ...timeLeft(copy),
       ...(copy.bundleDigest === undefined ? {} : { bundleDigest: copy.bundleDigest }),
       ...(copy.reason === undefined ? {} : { reason: copy.reason }),
       ...(copy.message === undefined ? {} : { message: copy.message.slice(0, messageMax) }),
@@ -67,11 +67,9 @@ export function nodeUpdateStatus(state: ContentState): ContentNodeStatus {
   };
 }
 
-/** At the rate of the last while; absent where nothing moves. */
-function secondsLeft(copy: CopyView): { secondsLeft?: number } {
-  const { rate, progress } = copy;
-  if (rate === undefined || rate <= 0 || progress === undefined) return {};
-  return { secondsLeft: Math.ceil((progress.bytesTotal - progress.bytesDone) / rate) };
+function timeLeft(copy: CopyView): { secondsLeft?: number } {
+  const seconds = secondsLeftOf(copy);
+  return seconds === undefined ? {} : { secondsLeft: seconds };
 }
 
 function mediaEntries(attachment: Attachment, state: ContentState): ContentNodeStatus['media'] {
