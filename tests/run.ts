@@ -7,12 +7,18 @@ import { repository } from './tier.ts';
 /** Milliseconds that one file of tests may take; the sweeps that kill at every write are the longest. */
 const fileMsMax = 15 * 60_000;
 
-/** Runs files of tests and prints what they say. Resolves to the files that failed. */
+/** Files that are named at the end with the time that they took: where a suite that grows has to be mended. */
+const longestShown = 15;
+
+/** Runs files of tests and prints what they say, and which took longest. Resolves to the files that failed. */
 async function runFiles(files: readonly string[], concurrency: number): Promise<string[]> {
   const failed = new Set<string>();
   const stream = run({ files: [...files], concurrency, timeout: fileMsMax });
-  stream.on('test:summary', ({ file, success }) => {
-    if (file !== undefined && !success) failed.add(file);
+  const took: { file: string; ms: number }[] = [];
+  stream.on('test:summary', ({ file, success, duration_ms: ms }) => {
+    if (file === undefined) return;
+    took.push({ file, ms });
+    if (!success) failed.add(file);
   });
   // A file that ends without a summary, because it was killed for instance, is told by its name.
   stream.on('test:fail', ({ name, nesting }) => {
@@ -20,6 +26,11 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     if (nesting === 0 && path !== undefined) failed.add(path);
   });
   for await (const text of stream.compose(new spec())) process.stdout.write(text);
+  const longest = took.sort((a, b) => b.ms - a.ms).slice(0, longestShown);
+  const lines = longest.map(
+    ({ file, ms }) => `  ${(ms / 1000).toFixed(0).padStart(4)} s  ${relative(repository, file)}`,
+  );
+  process.stdout.write(`\n== took longest:\n${lines.join('\n')}\n`);
   return [...failed].sort();
 }
 

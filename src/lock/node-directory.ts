@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Node } from '../api/core.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -34,7 +35,10 @@ export function createNodeDirectory(
   const informer =
     client.cacheOf<Node>(kind) ?? createInformer<Node>(client, kind, { ...options, keep: withoutImages });
   const byId = new Map<string, string>();
-  informer.onChange(({ type, object }) => {
+  informer.onChange((change) => {
+    const { type, object } = change;
+    // A kubelet writes its Node every five minutes; who it is changes with its host.
+    if (type === 'updated' && isDeepStrictEqual(namesIn(object), namesIn(change.previous))) return;
     for (const id of idsOf(object)) {
       if (type !== 'deleted') byId.set(id, object.metadata.name);
       else if (byId.get(id) === object.metadata.name) byId.delete(id);
@@ -55,10 +59,11 @@ export function createNodeDirectory(
 
 const plain = (id: string) => id.replaceAll('-', '').toLowerCase();
 
+const namesIn = ({ status }: Node) => [status?.nodeInfo?.machineID, status?.nodeInfo?.systemUUID];
+
 /** A Node is known by its machine id or its system UUID, as it is or as zincati derives it from them. */
 export function idsOf(node: Node): string[] {
-  const { machineID, systemUUID } = node.status?.nodeInfo ?? {};
-  return [machineID, systemUUID].flatMap((id) => {
+  return namesIn(node).flatMap((id) => {
     if (id === undefined || id === '') return [];
     try {
       return [lockIdOf(id), plain(id)];

@@ -74,6 +74,8 @@ export async function runReleaseController(context: ReleaseControllerContext): P
   const apiInt = createApiInt(client);
   const everything = { keysOf: () => [internalReleaseImage] };
   const pings = new Map<string, { misses: number; why: string | undefined }>();
+  /** What the certificates were last seen to be good for, and when. */
+  let certified = { of: '', atMs: Number.NEGATIVE_INFINITY };
   /** Of the name that all registries share; undefined while nobody resolves it. */
   let nameMisses: number | undefined;
 
@@ -90,7 +92,7 @@ export async function runReleaseController(context: ReleaseControllerContext): P
       host = await apiInt.host();
       const step = await keepCredentials(client, acceptedCredentials());
       if (step !== 'None') logger.info({ step }, 'credentials of the registries');
-      if (context.certificates === true) await keepCertificates(client, addresses(), clock, host);
+      await lookAtCertificates(host);
       await writeInUse(client, used);
       await writeMirrors(client, wantedMirrors([...read.values()], host));
       const words = await signatures.keep(read.values(), payloadsWanted(bundles, used));
@@ -135,6 +137,18 @@ export async function runReleaseController(context: ReleaseControllerContext): P
     }
     if (step !== 'Later') return again;
     return { requeueAfterMs: Math.min(again.requeueAfterMs, statusWriter.remainingMs()) };
+  }
+
+  /**
+   * For new names and addresses at once, else hardly more often than it looks where nothing changes: each look reads
+   * and parses every certificate, and in a fleet words of nodes come many a second.
+   */
+  async function lookAtCertificates(host: string | undefined): Promise<void> {
+    if (context.certificates !== true) return;
+    const of = [host, ...addresses()].join(' ');
+    if (certified.of === of && clock.monotonic() - certified.atMs < resyncMs / 2) return;
+    await keepCertificates(client, addresses(), clock, host);
+    certified = { of, atMs: clock.monotonic() };
   }
 
   /** What the cluster-version operator would refuse is news, before anybody asks for the update. */

@@ -62,7 +62,8 @@ export interface KubernetesOptions {
 
 export async function startKubernetes(options: KubernetesOptions): Promise<KubernetesCluster> {
   const real = await startRealCluster({
-    nodes: true,
+    nodes: options.pods !== false,
+    nodeRules: true,
     audit: options.audit === true,
     silentNodes: options.silentNodes === true,
   });
