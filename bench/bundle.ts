@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildBundle } from '../src/build/bundle.ts';
@@ -6,7 +6,7 @@ import { verifyMedia } from '../src/bundle/medium.ts';
 import { openMedia } from '../src/media/media.ts';
 import { runOrThrow } from '../src/process/run.ts';
 import { generateSigningKey, parseTrustedKey } from '../src/trust/keys.ts';
-import { median, say, timed } from './measure.ts';
+import { keep, median, say, timed } from './measure.ts';
 import { makeBenchRelease } from './releases.ts';
 
 // Building a bundle out of OCI layouts, verified and durable, beside what users would pick instead (skopeo into a
@@ -80,11 +80,7 @@ try {
   say(
     `bundle build / physical limit: ${((medians['bundle build'] ?? 0) / limit).toFixed(2)}; / skopeo: ${((medians['bundle build'] ?? 0) / (medians['skopeo copy × 4'] ?? 1)).toFixed(2)}`,
   );
-  await mkdir(join(import.meta.dirname, 'results'), { recursive: true });
-  await writeFile(
-    join(import.meta.dirname, 'results', 'bundle.json'),
-    `${JSON.stringify({ shape, rounds, mib: total, seconds: medians }, null, 2)}\n`,
-  );
+  keep('bundle', { shape, rounds, mib: total, seconds: medians });
 } finally {
   await rm(dir, { recursive: true, force: true });
 }

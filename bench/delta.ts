@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildBundle } from '../src/build/bundle.ts';
 import { runOrThrow } from '../src/process/run.ts';
 import { generateSigningKey } from '../src/trust/keys.ts';
-import { median, say, timed } from './measure.ts';
+import { keep, median, say, timed } from './measure.ts';
 import { makeBenchRelease } from './releases.ts';
 
 // The next z-stream of a release whose layers are nine tenths the same: bytes and time of the whole bundle and of
@@ -46,11 +46,13 @@ try {
   say(
     `delta / whole: ${(share * 100).toFixed(1)} % of the bytes (goal: at most 15 %), ${(median(times.delta) / median(times.whole)).toFixed(2)} of the time`,
   );
-  await mkdir(join(import.meta.dirname, 'results'), { recursive: true });
-  await writeFile(
-    join(import.meta.dirname, 'results', 'delta.json'),
-    `${JSON.stringify({ shape, rounds, bytes, share, seconds: { whole: median(times.whole) / 1000, delta: median(times.delta) / 1000 } }, null, 2)}\n`,
-  );
+  keep('delta', {
+    shape,
+    rounds,
+    bytes,
+    share,
+    seconds: { whole: median(times.whole) / 1000, delta: median(times.delta) / 1000 },
+  });
 } finally {
   await rm(dir, { recursive: true, force: true });
 }

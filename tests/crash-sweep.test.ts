@@ -8,7 +8,7 @@ import { names } from '../src/api/names.ts';
 import type { UpdatePreflight } from '../src/api/resources.ts';
 import { runPreflightController } from '../src/preflight/controller.ts';
 import { testRepository } from './bundles.ts';
-import { framed } from './check-output.ts';
+import { checkManifest, framed } from './check-output.ts';
 import { type ControlPlane, included, playJobs, readVersion, startControlPlane } from './control-plane.ts';
 import { playNodes, playOperators } from './operators.ts';
 import { reportsIn } from './reports.ts';
@@ -19,20 +19,7 @@ const { clusterVersionNamespace: namespace, preflightNamespace } = names('standa
 /** Kills at every n-th write until one run gets through; more than this is a scenario that never ends. */
 const writesMax = 80;
 
-const check = (name: string) => `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: ${name}
-  annotations:
-    openshift.io/preflight-check: "true"
-    sluice.dev/preflight-reads: /secrets/default/${name}
-spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/web
-`;
+const check = (name: string) => checkManifest(name, { reads: `/secrets/default/${name}` });
 
 test('P-40 the preflight controller killed with -9 at every write: one run, one set of Jobs, one report', async (t) => {
   const plane = await startControlPlane([

@@ -12,6 +12,7 @@ import { silentLogger } from '../src/observe/log.ts';
 import { runPreflightController } from '../src/preflight/controller.ts';
 import { probeRunner } from '../src/workload/probe.ts';
 import { testRepository } from './bundles.ts';
+import { checkManifest } from './check-output.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { busyboxFiles, curlFiles } from './image-registry.ts';
 import { type KubeletNode, nodeName, startKubeletNode } from './kubelet-node.ts';
@@ -47,21 +48,6 @@ const partnerScript = checkScript
     `case $settings in *built*) ;; *) risks='[{"name":"DriverNotBuilt","message":"no driver is built"}]' code=3 ;; esac`,
   );
 const partnerImage = 'partner.example/vendor/gpu-check';
-
-const checkManifest = `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: demo-check
-  annotations:
-    openshift.io/preflight-check: "true"
-spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/check
-        command: [/usr/bin/check]
-`;
 
 async function checkFiles(): Promise<ImageFile[]> {
   const applets = ['wc', 'sha256sum', 'cut', 'cp'].map((name) => ({
@@ -109,7 +95,7 @@ describe(
         previous: ['1.0.0'],
         base: `oci:${join(scratch, 'base')}:base`,
         images: { check },
-        manifests: { demo: { 'check.yaml': checkManifest } },
+        manifests: { demo: { 'check.yaml': checkManifest('demo-check', { image: 'check' }) } },
       });
       plane = await startControlPlane([{ version: '1.0.0' }, release('1.1.0'), release('1.2.0')], {
         nodes: [],

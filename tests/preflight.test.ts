@@ -8,27 +8,13 @@ import { waitFor, waitForDeletion } from '../src/kube/wait.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import type { ContentSource } from '../src/oci/source.ts';
 import { type PreflightOptions, runPreflightController } from '../src/preflight/controller.ts';
-import { testRepository } from './bundles.ts';
-import { framed } from './check-output.ts';
+import { checkManifest, framed } from './check-output.ts';
 import { type ControlPlane, included, type PodEnd, playJobs, startControlPlane } from './control-plane.ts';
 
 const { clusterVersionNamespace, preflightNamespace } = names('standalone');
 
-const checkManifest = (name: string) => `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: ${name}
-  namespace: openshift-demo
-  annotations:
-    openshift.io/preflight-check: "true"
-    sluice.dev/preflight-reads: /secrets/default/demo, /nodes//master-0
-spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/web
-`;
+const demoCheck = (name: string) =>
+  checkManifest(name, { namespace: 'openshift-demo', reads: '/secrets/default/demo, /nodes//master-0' });
 
 const operatorManifest = `apiVersion: config.openshift.io/v1
 kind: ClusterOperator
@@ -58,7 +44,7 @@ describe('the preflight controller, on the embedded API', () => {
         version: '1.1.0',
         previous: ['1.0.0'],
         manifests: {
-          demo: { 'check.yaml': checkManifest('demo-check') },
+          demo: { 'check.yaml': demoCheck('demo-check') },
           dns: { 'operator.yaml': operatorManifest },
         },
       },

@@ -12,7 +12,7 @@ import { runUpdateController } from '../src/update/controller.ts';
 import { recordKeys } from '../src/update/record.ts';
 import { reportKeyKeys, reportKeyName } from '../src/update/reporter.ts';
 import { testRepository } from './bundles.ts';
-import { framed } from './check-output.ts';
+import { checkManifest, framed } from './check-output.ts';
 import {
   type ControlPlane,
   included,
@@ -124,19 +124,7 @@ metadata:
   annotations:
     include.release.openshift.io/hypershift: "true"
 `,
-    '0000_30_demo_40_check.yaml': `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: demo-check
-  annotations:
-    openshift.io/preflight-check: "true"
-spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/web
-`,
+    '0000_30_demo_40_check.yaml': checkManifest(),
   },
 };
 

@@ -9,8 +9,7 @@ import { run, runOrThrow } from '../src/process/run.ts';
 import { generateSigningKey } from '../src/trust/keys.ts';
 import { runUpdateController } from '../src/update/controller.ts';
 import { recordKeys } from '../src/update/record.ts';
-import { testRepository } from './bundles.ts';
-import { framed } from './check-output.ts';
+import { checkManifest, framed } from './check-output.ts';
 import {
   type ControlPlane,
   included,
@@ -36,19 +35,7 @@ metadata:
 data:
   version: 0.0.1-snapshot
 `,
-    '0000_10_demo_10_check.yaml': `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: demo-check
-  annotations:
-    openshift.io/preflight-check: "true"
-spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/web
-`,
+    '0000_10_demo_10_check.yaml': checkManifest(),
   },
 };
 

@@ -17,6 +17,7 @@ import { run, runOrThrow } from '../src/process/run.ts';
 import { runUpdateController } from '../src/update/controller.ts';
 import { probeRunner } from '../src/workload/probe.ts';
 import { testRepository } from './bundles.ts';
+import { checkManifest } from './check-output.ts';
 import {
   type ControlPlane,
   included,
@@ -70,20 +71,8 @@ printf 'SLUICE-RESULT v1 %s %s\\n%s\\n' "$(printf %s "$document" | wc -c)" "$(pr
 exit $code
 `;
 
-const manifest = (name: string, reads = '') => `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: ${name}
-  annotations:
-    openshift.io/preflight-check: "true"
-${reads === '' ? '' : `    sluice.dev/preflight-reads: ${reads}\n`}spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/check
-        command: [/usr/bin/check]
-`;
+const manifest = (name: string, reads?: string) =>
+  checkManifest(name, { image: 'check', ...(reads === undefined ? {} : { reads }) });
 
 const stories = {
   credentials: { 'check.yaml': manifest('credentials-check', '/secrets/kube-system/cloud-credentials') },

@@ -90,7 +90,8 @@ function fromCluster(whole: NodeUpdate): ShownNode {
     bootID: status?.bootID ?? '',
     ...bootedOf(status?.booted?.version ?? status?.booted?.image),
     staged: status?.staged?.version ?? status?.staged?.image ?? '',
-    message: status?.message ?? '',
+    // At rest it says what runs, which stands before it already.
+    message: status?.state === 'Idle' ? '' : (status?.message ?? ''),
     strategies: status?.strategies ?? [],
     notes: [],
     local: false,

@@ -169,7 +169,10 @@ async function show(client: KubeClient, wanted: string | undefined, options: Rep
         ? 'no update was completed here yet, so there is no report'
         : `there is no report of ${wanted}`;
     throw new SluiceError('NotFound', what, {
-      next: 'See what there is: sluice upgrade report ls.',
+      next:
+        all.length === 0
+          ? 'The first update that is completed here writes one: sluice upgrade --to VERSION.'
+          : 'See which there are: sluice upgrade report ls.',
     });
   }
   if (options.out !== undefined) return await writeOut(options.out, found);

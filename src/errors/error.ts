@@ -30,7 +30,7 @@ export const errorTable = {
     exit: 1,
     http: 404,
     meaning: 'What was named does not exist.',
-    next: 'Correct the name or the path, then run it again; what the cluster has is shown by: sluice release ls, sluice node why.',
+    next: 'Correct the name or the path, then run it again.',
   },
   Conflict: {
     exit: 1,

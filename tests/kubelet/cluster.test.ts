@@ -23,6 +23,7 @@ import { runOrThrow } from '../../src/process/run.ts';
 import { mirrorEntries } from '../../src/release/mirrors.ts';
 import { issue } from '../../src/trust/authority.ts';
 import { testRepository } from '../bundles.ts';
+import { checkManifest } from '../check-output.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
 import { busyboxFiles } from '../image-registry.ts';
 import { needs, repository } from '../tier.ts';
@@ -40,21 +41,6 @@ test -s $account/token || exit 1
 test -s /release-manifests/release-metadata || exit 1
 document="{\\"runID\\":\\"$SLUICE_RUN_ID\\",\\"check\\":\\"$SLUICE_CHECK\\",\\"targetDigest\\":\\"$SLUICE_TARGET_DIGEST\\",\\"message\\":\\"uid $(id -u)\\",\\"risks\\":[]}"
 printf 'SLUICE-RESULT v1 %s %s\\n%s\\n' "$(printf %s "$document" | wc -c)" "$(printf %s "$document" | sha256sum | cut -d' ' -f1)" "$document"
-`;
-
-const checkManifest = `apiVersion: batch/v1
-kind: Job
-metadata:
-  name: demo-check
-  annotations:
-    openshift.io/preflight-check: "true"
-spec:
-  template:
-    spec:
-      containers:
-      - name: check
-        image: ${testRepository}/check
-        command: [/usr/bin/check]
 `;
 
 /** Holds a Pod's namespaces, and ends when it is told to. */
@@ -89,7 +75,7 @@ describe('a real kubelet with containerd', needs('kubelet'), () => {
             check: { files: [...files, { path: '/usr/bin/check', mode: 0o755, data: checkScript }], config },
             pod: { files, config: { ...config, entrypoint: pauseCommand } },
           },
-          manifests: { demo: { 'check.yaml': checkManifest } },
+          manifests: { demo: { 'check.yaml': checkManifest('demo-check', { image: 'check' }) } },
         },
       ],
       {
