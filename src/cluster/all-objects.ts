@@ -2,7 +2,8 @@ import type { KubeObject } from '../api/core.ts';
 import { apiVersionOf, type KindRef, type KindTable } from '../api/kinds.ts';
 import { messageOf } from '../errors/error.ts';
 import type { Change } from '../kube/cache.ts';
-import { createInformer, type Informer } from '../kube/informer.ts';
+import { createInformer } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer-state.ts';
 import type { ControllerContext } from './context.ts';
 import { discoverKinds, type ServedKind } from './served-kinds.ts';
 

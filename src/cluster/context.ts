@@ -3,7 +3,8 @@ import { apiVersionOf, type KindRef } from '../api/kinds.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError, isNotFound } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
-import { createInformer, type Informer } from '../kube/informer.ts';
+import { createInformer } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer-state.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 

@@ -7,7 +7,7 @@ import { keyOf } from '../kube/cache.ts';
 import { type ControllerWatch, type Requeue, watchOf } from '../kube/controller.ts';
 import { isConflict } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer-state.ts';
 import { apiWords, type ControllerContext, ignoreNotFound, isNamespaceEnding } from './context.ts';
 import { controllerOf, isControlledBy, isTerminal, podName } from './pod-facts.ts';
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../api/core.ts';
 import type { ControllerWatch } from '../kube/controller.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer-state.ts';
 import type { AllObjects, KindChange } from './all-objects.ts';
 
 /**

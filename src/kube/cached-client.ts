@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/core.ts';
 import { type KindRef, resourceName } from '../api/kinds.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { KubeClient } from './client.ts';
-import type { Informer } from './informer.ts';
+import type { Informer } from './informer-state.ts';
 
 interface Written {
   readonly object: KubeObject;

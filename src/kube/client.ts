@@ -4,7 +4,7 @@ import { apiVersionOf, type KindRef, type KindTable, kindTable, type Platform } 
 import { SluiceError } from '../errors/error.ts';
 import { createDiscovery } from './discovery.ts';
 import { isNotFound } from './error.ts';
-import type { Informer } from './informer.ts';
+import type { Informer } from './informer-state.ts';
 import {
   createToken,
   type EvictionOptions,

@@ -6,7 +6,8 @@ import type { Logger } from '../observe/log.ts';
 import type { Backoff } from './backoff.ts';
 import type { KubeClient } from './client.ts';
 import { isConflict } from './error.ts';
-import { createInformer, type Informer } from './informer.ts';
+import { createInformer } from './informer.ts';
+import type { Informer } from './informer-state.ts';
 import { createQueue } from './queue.ts';
 
 /** Trying again does not help: the key rests until something that it watches changes. */

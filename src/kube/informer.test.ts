@@ -8,7 +8,8 @@ import { SluiceError } from '../errors/error.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { KubeClient } from './client.ts';
 import { ApiError } from './error.ts';
-import { createInformer, type InformerState, nextInformerState } from './informer.ts';
+import { createInformer, nextInformerState } from './informer.ts';
+import type { InformerState } from './informer-state.ts';
 import type { WatchEvent } from './watch.ts';
 
 const kind = kindTable('standalone').ConfigMap;

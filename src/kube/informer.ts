@@ -4,9 +4,10 @@ import { messageOf } from '../errors/error.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { type Backoff, backoffMs } from './backoff.ts';
-import { type ChangeHandler, createCache, type ObjectCache } from './cache.ts';
+import { createCache, type ObjectCache } from './cache.ts';
 import type { KubeClient, KubeList } from './client.ts';
 import { ApiError, isExpired } from './error.ts';
+import type { Informer, InformerState } from './informer-state.ts';
 import type { WatchEvent } from './watch.ts';
 
 export interface InformerOptions<T extends KubeObject = KubeObject> {
@@ -21,25 +22,6 @@ export interface InformerOptions<T extends KubeObject = KubeObject> {
   readonly clock?: Clock;
   readonly random?: () => number;
 }
-
-/**
- * What an informer does now. `Listing` reads everything, `Watching` follows from the version that it holds,
- * `BackingOff` waits after a failure and then goes on with `next`. A `resourceVersion` is never compared or
- * counted with: it is the server's. `failures` counts those in a row without anything gained between them.
- */
-export type InformerState =
-  | { readonly name: 'Idle' }
-  | { readonly name: 'Listing'; readonly failures: number }
-  | { readonly name: 'Watching'; readonly resourceVersion: string; readonly failures: number }
-  | {
-      readonly name: 'BackingOff';
-      readonly waitMs: number;
-      readonly failures: number;
-      readonly next:
-        | { readonly name: 'Listing' }
-        | { readonly name: 'Watching'; readonly resourceVersion: string };
-    }
-  | { readonly name: 'Stopped' };
 
 /** How a watch came to its end. `gained`: it had brought something, or had lasted. */
 interface WatchEnd {
@@ -101,24 +83,6 @@ function afterWatch(
 ): InformerState {
   if (event.gained && event.type !== 'WatchFailed') return { ...next, failures: 0 };
   return { name: 'BackingOff', waitMs: event.waitMs, failures: event.gained ? 1 : failures + 1, next };
-}
-
-export interface Informer<T extends KubeObject> {
-  readonly kind: KindRef<T>;
-  /** Begins. Nothing happens before; a second call is ignored. */
-  start(): void;
-  /** Resolves when the first list is in the cache; never where the informer is stopped before. */
-  synced(): Promise<void>;
-  hasSynced(): boolean;
-  /** A cached object, frozen: copy it (structuredClone) before changing it. */
-  get(name: string, namespace?: string): T | undefined;
-  list(filter?: { namespace?: string }): T[];
-  /**
-   * Calls `handler` for what is cached already, then for every change, in order and synchronously. A change that
-   * was missed (a cut, a relist) comes as the difference between before and after. Returns how to stop it.
-   */
-  onChange(handler: ChangeHandler<T>): () => void;
-  state(): InformerState;
 }
 
 export const informerBackoff: Backoff = { firstMs: 500, factor: 2, mostMs: 30_000, jitter: 0.5 };

@@ -4,7 +4,8 @@ import { type Clock, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { KubeClient } from './client.ts';
 import { isAlreadyExists, isConflict } from './error.ts';
-import { createInformer, type Informer } from './informer.ts';
+import { createInformer } from './informer.ts';
+import type { Informer } from './informer-state.ts';
 
 export interface LeaderElectionOptions {
   readonly client: Pick<KubeClient, 'kinds' | 'tryGet' | 'create' | 'update' | 'list' | 'watch'>;

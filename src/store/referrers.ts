@@ -1,11 +1,17 @@
 import { SluiceError } from '../errors/error.ts';
 import { type Digest, isAnyDigest, referrersTag } from '../oci/digest.ts';
 import { type Descriptor, parseManifest, referrerDescriptor } from '../oci/manifest.ts';
-import type { TreeContent } from './content.ts';
+import type { ContentSource } from '../oci/source.ts';
 
 /** Manifests of one repository that are looked at for one answer, and bytes that are read for it. */
 const manifestsMax = 100_000;
 const bytesMax = 1024 * 1024 * 1024;
+
+/** What is asked of the content that is looked through. */
+interface Looked extends Pick<ContentSource, 'label' | 'manifest'> {
+  links(repository: string, kind: 'manifest'): Promise<Digest[]>;
+  hasLink(repository: string, kind: 'manifest', digest: Digest): Promise<boolean>;
+}
 
 interface Referrer {
   readonly subject: Digest;
@@ -19,7 +25,7 @@ interface Referrer {
  * nobody has verified must not keep us reading.
  */
 export function createReferrers(
-  content: TreeContent,
+  content: Looked,
   limits: { readonly manifestsMax: number; readonly bytesMax: number } = { manifestsMax, bytesMax },
 ): (repository: string, digest: Digest) => Promise<Descriptor[]> {
   const known = new Map<Digest, Referrer | undefined>();
@@ -72,11 +78,7 @@ export function createReferrers(
   };
 }
 
-async function fallback(
-  content: TreeContent,
-  repository: string,
-  digest: Digest,
-): Promise<readonly Descriptor[]> {
+async function fallback(content: Looked, repository: string, digest: Digest): Promise<readonly Descriptor[]> {
   const raw = await content.manifest(repository, referrersTag(digest));
   if (raw === undefined) return [];
   const manifest = parseManifest(raw.bytes, raw.mediaType);
