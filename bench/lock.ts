@@ -16,7 +16,7 @@ import { createKubeClient } from '../src/kube/client.ts';
 import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
 import { repository } from '../tests/tier.ts';
 import { ended, startEmbedded } from './engines.ts';
-import { median, say } from './measure.ts';
+import { keep, median, say } from './measure.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -168,24 +168,34 @@ try {
   await Promise.all(children.map((child) => ended(child, 'SIGKILL')));
   rmSync(dir, { recursive: true, force: true });
 }
-const row = (name: string, results: readonly Result[]) => {
-  const pairs = median(results.map(({ pairsPerSecond }) => pairsPerSecond));
-  const p99 = median(results.map(({ p99Ms }) => p99Ms));
-  const most = Math.max(...results.map(({ mostTaken }) => mostTaken));
-  say(
-    `${name.padEnd(24)} ${pairs.toFixed(0).padStart(7)} pairs/s   p99 ${p99.toFixed(1).padStart(7)} ms   most slots taken ${most} of ${slots}`,
-  );
-  return pairs;
+/** Medians over the rounds, and the most slots that were taken in any of them. */
+const summary = (results: readonly Result[]): Result => ({
+  pairsPerSecond: median(results.map(({ pairsPerSecond }) => pairsPerSecond)),
+  p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+  mostTaken: Math.max(...results.map(({ mostTaken }) => mostTaken)),
+});
+const row = (name: string, { pairsPerSecond, p99Ms, mostTaken }: Result) => {
+  const [pairs, p99] = [pairsPerSecond.toFixed(0).padStart(7), p99Ms.toFixed(1).padStart(7)];
+  say(`${name.padEnd(24)} ${pairs} pairs/s   p99 ${p99} ms   most slots taken ${mostTaken} of ${slots}`);
 };
 say(
   `${identities} identities, ${connections} connections, ${groups.length} groups of ${slots} slots, ${rounds.length} rounds in turns`,
 );
-const ours = row(
-  `sluice (${options.store})`,
-  rounds.map((round) => round.ours),
-);
+const ours = summary(rounds.map((round) => round.ours));
+row(`sluice (${options.store})`, ours);
 const others = rounds.flatMap(({ theirs }) => (theirs === undefined ? [] : [theirs]));
-if (others.length > 0) {
-  const theirs = row('airlock on etcd', others);
-  say(`ratio ${(ours / theirs).toFixed(1)} (goal ${ratioGoal})`);
+const theirs = others.length === 0 ? undefined : summary(others);
+keep('lock', {
+  store: options.store,
+  identities,
+  connections,
+  groups: groups.length,
+  slots,
+  ours,
+  theirs,
+  rounds,
+});
+if (theirs !== undefined) {
+  row('airlock on etcd', theirs);
+  say(`ratio ${(ours.pairsPerSecond / theirs.pairsPerSecond).toFixed(1)} (goal ${ratioGoal})`);
 } else say(`goal ${pairsGoal} pairs/s (no airlock to compare with: --airlock FILE)`);

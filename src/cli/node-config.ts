@@ -8,6 +8,7 @@ export async function config(options: {
   const format = parseFormat(options.output);
   const { loadConfig } = await import('../finalize/config-files.ts');
   const directories = options.configDir;
+  const { defaultsInForce } = await import('../finalize/config-values.ts');
   const loaded = await loadConfig(directories);
   const { values } = loaded;
   if (format === 'json' || format === 'yaml') await printObject({ directories, ...loaded }, format);
@@ -19,13 +20,15 @@ export async function config(options: {
     );
     printTable(
       ['KEY', 'VALUE', 'FROM'],
-      values.map(({ key, value, path, line }) => [
-        key,
-        JSON.stringify(value),
-        line === 0 ? path : `${path}:${line}`,
-      ]),
+      [
+        ...values.map(({ key, value, path, line }) => [
+          key,
+          JSON.stringify(value),
+          line === 0 ? path : `${path}:${line}`,
+        ]),
+        ...defaultsInForce(loaded).map(({ key, value }) => [key, JSON.stringify(value), 'default']),
+      ],
     );
-    if (values.length === 0) print('no file sets anything: every value is the default');
     for (const warning of loaded.warnings) note(`warning: ${warning}`);
     for (const problem of loaded.problems) note(`error: ${problem}`);
   }
