@@ -164,8 +164,7 @@ describe('the release keys of a cluster gate its updates', needs('gpg'), () => {
       const unverified = await verdictOf(openshift, '1.3.0', 'unverified');
       assert.equal(unverified.verdict, 'Blocked');
       assert.match(unverified.message ?? '', new RegExp(openPGPFinding));
-      const data = () =>
-        client.tryGet(kinds.ConfigMap, updateGate, clusterVersionNamespace).then((each) => each?.data ?? {});
+      const data = () => client.tryGet(kinds.PolicyFacts, updateGate).then((each) => each?.data ?? {});
       assert.ok(!(await data()).digests?.includes(payloadOf('1.3.0')));
 
       await client.delete(kinds.ConfigMap, 'release-verification', { namespace: configManagedNamespace });
@@ -186,10 +185,10 @@ describe('the release keys of a cluster gate its updates', needs('gpg'), () => {
       assert.equal(passed.verdict, 'Passed', passed.message);
       await waitFor(
         client,
-        kinds.ConfigMap,
+        kinds.PolicyFacts,
         updateGate,
         (object) => object?.data?.digests?.includes(payloadOf('1.3.0')) === true,
-        { namespace: clusterVersionNamespace, timeoutMs: 20_000, what: 'the release in the parameter' },
+        { timeoutMs: 20_000, what: 'the release in the parameter' },
       );
     } finally {
       end.abort();

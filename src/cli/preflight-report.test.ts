@@ -112,6 +112,7 @@ for (const [status, detailed, wanted] of [
   [{ verdict: 'Passed', reason: 'Warnings' }, true, 4],
   [{ verdict: 'Blocked' }, false, 3],
   [{ verdict: 'Blocked', checks: [{ name: 'ReleaseSignature', result: 'Risk' }] }, false, 6],
+  [{ verdict: 'Blocked', checks: [{ name: 'ReleaseOpenPGPSignature', result: 'Risk' }] }, false, 6],
   [{ verdict: 'Blocked', checks: [{ name: 'ReleaseSignature', component: 'x', result: 'Risk' }] }, false, 3],
   [{ verdict: 'Incomplete' }, false, 5],
   [{ verdict: 'Superseded' }, false, 5],

@@ -262,6 +262,7 @@ test('a name that is taken and does nothing is told', () => {
   assert.match(warnings('Legacymode')[0] ?? '', /did you mean LegacyMode\?/);
   assert.match(warnings('Pulls')[0] ?? '', /could not be looked at/);
   assert.match(warnings('ReleaseSignature')[0] ?? '', /cannot be accepted/);
+  assert.match(warnings('ReleaseOpenPGPSignature')[0] ?? '', /cannot be accepted: only --force/);
   assert.match(acceptanceWarnings(['X'], {}, [], '1.1.0')[0] ?? '', /was not looked at yet/);
 });
 

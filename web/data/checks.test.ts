@@ -40,6 +40,7 @@ test('what could not be found out, and what is not signed or whole, cannot be ac
   assert.ok(!isAcceptable(check({ result: 'Error' })));
   const { component: _, ...builtIn } = check({ name: 'ReleaseSignature' });
   assert.ok(!isAcceptable(builtIn));
+  assert.ok(!isAcceptable({ ...builtIn, name: 'ReleaseOpenPGPSignature' }), 'force alone goes through it');
   assert.ok(isAcceptable(check({ name: 'ReleaseSignature' })), 'a check of a release may have the name');
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import type { AnyObject, CustomResourceDefinition } from '../src/api/core.ts';
+import { renderCrds } from '../src/api/crds.ts';
 import { labels, names } from '../src/api/names.ts';
 import { createKubeClient, type KubeClient } from '../src/kube/client.ts';
 import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
@@ -16,12 +17,13 @@ import { runReleaseController } from '../src/release/controller.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { needs, sharedData } from './tier.ts';
 
-const { machineConfigNamespace, mirrorSet, internalReleaseImage } = names('openshift');
+const { machineConfigNamespace, configManagedNamespace, mirrorSet, internalReleaseImage, clusterVersion } =
+  names('openshift');
 const bundle = 'ocp-release-bundle-4.20.1-x86_64';
 const payload = `sha256:${'2'.repeat(64)}`;
 const host = 'api-int.ocp.example.com';
 
-describe('the name that an OpenShift installation has chosen', needs('shared-data'), () => {
+describe('the release controller on OpenShift', needs('shared-data'), () => {
   let cluster: TestCluster;
   let client: KubeClient;
   let stop: AbortController;
@@ -29,10 +31,20 @@ describe('the name that an OpenShift installation has chosen', needs('shared-dat
 
   before(async () => {
     const text = readFileSync(join(sharedData, 'crds', 'infrastructures.crd.yaml'), 'utf8');
-    cluster = await startTestCluster({ crds: [parse(text) as CustomResourceDefinition] });
+    // What is in our own group there, beside the platform's.
+    const ours = renderCrds('openshift').filter(({ spec }) => spec.group === 'sluice.dev');
+    const known = new Set(renderCrds('standalone').map(({ metadata }) => metadata.name));
+    cluster = await startTestCluster({
+      crds: [
+        ...ours.filter(({ metadata }) => !known.has(metadata.name)),
+        parse(text) as CustomResourceDefinition,
+      ],
+    });
     client = createKubeClient({ ...loadKubeconfig(cluster.kubeconfig), platform: 'openshift' });
     const { kinds } = client;
-    await client.create(kinds.Namespace, { metadata: { name: machineConfigNamespace } });
+    for (const name of [machineConfigNamespace, configManagedNamespace]) {
+      await client.create(kinds.Namespace, { metadata: { name } });
+    }
     await client.create(kinds.Node, {
       metadata: { name: 'master-0', labels: { [labels.controlPlane]: '' } },
     });
@@ -114,5 +126,57 @@ describe('the name that an OpenShift installation has chosen', needs('shared-dat
     );
     assert.equal(JSON.stringify(set.spec).includes('sluice.internal'), false);
     assert.equal((await nameRelease(client, { to: '4.20.1' })).image, image);
+  });
+
+  test('G6 signatures of a release that is neither at hand nor in use go, once it is known what is in use', async () => {
+    const { kinds } = client;
+    const signaturesOf = async (digit: string, ours: boolean) => {
+      const hex = digit.repeat(64);
+      const name = ours ? `sluice-release-signatures-${hex.slice(0, 12)}` : `mirrored-${digit}`;
+      await client.create(kinds.ConfigMap, {
+        metadata: {
+          name,
+          namespace: configManagedNamespace,
+          labels: {
+            'release.openshift.io/verification-signatures': '',
+            ...(ours ? { [labels.releaseSignatures]: hex.slice(0, 12) } : {}),
+          },
+        },
+        binaryData: { [`sha256-${hex}-1`]: 'eA==' },
+      });
+      return name;
+    };
+    const held = await signaturesOf('2', true);
+    const desired = await signaturesOf('7', true);
+    const gone = await signaturesOf('8', true);
+    const theirs = await signaturesOf('8', false);
+    const standing = async () =>
+      (await client.list(kinds.ConfigMap, { namespace: configManagedNamespace })).items
+        .map(({ metadata }) => metadata.name)
+        .filter((name) => [held, desired, gone, theirs].includes(name))
+        .sort();
+    // Nobody has said yet what the cluster runs: everything stays, however often it is looked at.
+    await systemClock.sleep(1_500);
+    assert.equal((await standing()).length, 4);
+    const version = await client.create(kinds.ClusterVersion, {
+      metadata: { name: clusterVersion },
+      spec: { clusterID: '00000000-0000-4000-8000-000000000000' },
+    });
+    await client.updateStatus(kinds.ClusterVersion, {
+      ...version,
+      status: {
+        desired: { version: '4.20.0', image: `quay.io/x/release@sha256:${'7'.repeat(64)}` },
+        history: [],
+        observedGeneration: 1,
+        versionHash: 'x',
+        availableUpdates: null,
+      },
+    });
+    await waitFor(client, kinds.ConfigMap, gone, (object) => object === undefined, {
+      namespace: configManagedNamespace,
+      timeoutMs: 20_000,
+      what: 'the signatures to go',
+    });
+    assert.deepEqual(await standing(), [held, desired, theirs].sort());
   });
 });
