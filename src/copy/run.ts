@@ -46,6 +46,8 @@ export interface CopyOptions {
 }
 
 const stallMsDefault = 60_000;
+/** Pieces from a network are small: only so many bytes are a step that is worth telling. */
+const stepBytes = 512 * 1024;
 const concurrencyDefault = 3;
 /** Of a blob smaller than this little is read and written, and much is waited for: more of them at a time. */
 const smallBytes = 1024 * 1024;
@@ -228,13 +230,17 @@ async function readInto(
       );
     }
     const stallMs = options.stallMs ?? stallMsDefault;
+    let untold = 0;
     for await (const chunk of withStallLimit(reader.stream, { stallMs, what, signal })) {
       options.onChunk?.(chunk);
       await writer.write(chunk);
       at += chunk.length;
-      meter.blobAt(blob, at, chunk.length);
+      untold += chunk.length;
+      if (untold < stepBytes && at < blob.size) continue;
+      meter.blobAt(blob, at, untold);
       faultPoint('copy-chunk');
-      await options.pace?.wrote(chunk.length, () => writer.settle(), signal);
+      await options.pace?.wrote(untold, () => writer.settle(), signal);
+      untold = 0;
     }
   } finally {
     // A stream that was never begun closes nothing by itself; one that hangs is not waited for.

@@ -6,9 +6,7 @@ import { appendFileSync } from 'node:fs';
  * `SLUICE_FAULT_LOG=<file>` records every passage, so that a test knows how many there are to sweep.
  */
 export function faultPoint(name: string): void {
-  const log = process.env.SLUICE_FAULT_LOG;
   if (log !== undefined) appendFileSync(log, `${name}\n`);
-  const armed = process.env.SLUICE_FAULT;
   if (armed === undefined) return;
   const [wanted, nth = '1'] = armed.split(':');
   if (wanted !== name && wanted !== '*') return;
@@ -16,4 +14,6 @@ export function faultPoint(name: string): void {
   if (passages >= Number(nth)) process.kill(process.pid, 'SIGKILL');
 }
 
+// Read once: asking the environment costs as much as copying some kilobytes.
+const { SLUICE_FAULT: armed, SLUICE_FAULT_LOG: log } = process.env;
 let passages = 0;

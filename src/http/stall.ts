@@ -10,11 +10,24 @@ export async function* withStallLimit(
   stream: AsyncIterable<Uint8Array>,
   options: { readonly stallMs: number; readonly what: string; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
+  const { stallMs, what, signal } = options;
   const iterator = stream[Symbol.asyncIterator]();
   let finished = false;
+  // One timer and one listener for the whole stream: pieces are many and small where they come from a network.
+  let fail: (error: unknown) => void = () => {};
+  const timer = setTimeout(() => {
+    fail(new SluiceError('Stalled', `${what} sent nothing for ${stallMs / 1000} seconds`));
+  }, stallMs);
+  const aborted = () => fail(signal.reason);
+  signal.addEventListener('abort', aborted, { once: true });
   try {
     for (;;) {
-      const step = await nextWithin(iterator, options);
+      signal.throwIfAborted();
+      timer.refresh(); // Also where it fired while the reader was busy: that is no silence.
+      const step = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+        fail = reject;
+        iterator.next().then(resolve, reject);
+      });
       if (step.done === true) {
         finished = true;
         return;
@@ -22,26 +35,9 @@ export async function* withStallLimit(
       yield step.value;
     }
   } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', aborted);
     // A source that hangs may never answer this either, so nobody waits for it.
     if (!finished) void Promise.resolve(iterator.return?.()).catch(() => {});
-  }
-}
-
-async function nextWithin(
-  iterator: AsyncIterator<Uint8Array>,
-  options: { readonly stallMs: number; readonly what: string; readonly signal: AbortSignal },
-): Promise<IteratorResult<Uint8Array>> {
-  options.signal.throwIfAborted();
-  const { promise: limit, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(new SluiceError('Stalled', `${options.what} sent nothing for ${options.stallMs / 1000} seconds`));
-  }, options.stallMs);
-  const aborted = () => reject(options.signal.reason);
-  options.signal.addEventListener('abort', aborted, { once: true });
-  try {
-    return await Promise.race([iterator.next(), limit]);
-  } finally {
-    clearTimeout(timer);
-    options.signal.removeEventListener('abort', aborted);
   }
 }
