@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface RunningRegistry {
   readonly host: string;
+  readonly pid: number;
   close(): Promise<void>;
 }
 
@@ -31,6 +32,7 @@ export async function startDockerRegistry(
   }
   return {
     host: `127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
     close: () =>
       new Promise((resolve) => {
         child.on('close', () => resolve());

@@ -1,11 +1,13 @@
 /**
  * Blobs to one and to sixteen clients over plain HTTP and TLS (MiB a second), and manifests a second: this registry
- * beside docker-registry over the very same store. The clients are curl, and sixteen connections kept alive for
- * manifests. Interleaved runs, medians. `--mib N` of each blob, `--runs N`.
+ * beside docker-registry over the very same store. A client of blobs is a process of curl with a connection of its own,
+ * which takes what the server offers (docker-registry: HTTP/2 over TLS); of manifests, one of sixteen connections that
+ * are kept alive. Beside the rates it tells the seconds of CPU for each GiB, of the server and of its clients: what they
+ * need together of this machine's cores is the limit. Interleaved runs, medians. `--mib N` of each blob, `--runs N`.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +19,7 @@ import { openStore } from '../src/store/store.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
 import { repository } from '../tests/tier.ts';
 import { freePort, listens, type RunningRegistry, startDockerRegistry } from './docker-registry.ts';
-import { keep, median, rateOf, say, timed } from './measure.ts';
+import { cpuSeconds, keep, median, rateOf, say, timed } from './measure.ts';
 
 const { values: options } = parseArgs({
   options: { mib: { type: 'string', default: '64' }, runs: { type: 'string', default: '5' } },
@@ -37,6 +39,7 @@ async function startSluice(root: string, secure: boolean): Promise<RunningRegist
   await sleep(500);
   return {
     host: `127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
     close: () =>
       new Promise((resolve) => {
         child.on('close', () => resolve());
@@ -45,19 +48,31 @@ async function startSluice(root: string, secure: boolean): Promise<RunningRegist
   };
 }
 
-async function curl(urls: readonly string[], width: number): Promise<void> {
-  const outputs = urls.flatMap((url) => ['-o', '/dev/null', url]);
-  const args = [
-    '-s',
-    '-S',
-    '-f',
-    '-k',
-    ...(width > 1 ? ['-Z', '--parallel-max', String(width)] : []),
-    ...outputs,
-  ];
-  const child = spawn('curl', args, { stdio: 'ignore' });
-  const code = await new Promise((resolve) => child.on('close', resolve));
-  if (code !== 0) throw new Error(`curl ended with ${code}`);
+/** Each client fetches its blobs one after the other. Answers the seconds of CPU that the clients took. */
+async function fetchBlobs(urls: readonly string[], clients: number): Promise<number> {
+  const before = childrenSeconds();
+  const one = async (mine: readonly string[]) => {
+    const args = ['-sSfk', ...mine.flatMap((url) => ['-o', '/dev/null', url])];
+    const child = spawn('curl', args, { stdio: 'ignore' });
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    if (code !== 0) throw new Error(`curl ended with ${code}`);
+  };
+  const shares = Array.from({ length: clients }, (_, client) =>
+    urls.filter((_url, at) => at % clients === client),
+  );
+  await Promise.all(shares.map(one));
+  return childrenSeconds() - before;
+}
+
+/** Seconds of CPU of all children of this process that have ended. */
+function childrenSeconds(): number {
+  const stat = readFileSync('/proc/self/stat', 'latin1');
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(13, 15)
+    .map(Number);
+  return (user + system) / 100;
 }
 
 try {
@@ -106,8 +121,16 @@ try {
             { length: 16 },
             (_, at) => `${base}/blobs/${layers[at % blobCount]?.digest}`,
           );
-          const ms = await timed(() => curl(urls, width));
-          note(`${scheme}, ${width} clients, MiB/s (goal ${goal})`, (16 * mib * 1000) / ms);
+          const gib = (urls.length * mib) / 1024;
+          const served = cpuSeconds(registries[who].pid);
+          let clients = 0;
+          const ms = await timed(async () => {
+            clients = await fetchBlobs(urls, width);
+          });
+          const what = `${scheme}, ${width} clients`;
+          note(`${what}, MiB/s (goal ${goal})`, (gib * 1024 * 1000) / ms);
+          note(`${what}, CPU s/GiB, server`, (cpuSeconds(registries[who].pid) - served) / gib);
+          note(`${what}, CPU s/GiB, clients`, clients / gib);
         }
         if (secure) continue;
         const pool = new Pool(`${scheme}://${registries[who].host}`, { connections: 16 });
@@ -125,12 +148,11 @@ try {
     await registries.ours.close();
     await registries.theirs.close();
   }
+  const shown = (value: number) => value.toFixed(value < 10 ? 2 : 0);
   say(`${''.padEnd(38)} sluice  docker-registry  ratio`);
   for (const [what, { ours, theirs }] of results) {
     const [a, b] = [median(ours), median(theirs)];
-    say(
-      `${what.padEnd(38)} ${a.toFixed(0).padStart(6)}  ${b.toFixed(0).padStart(15)}  ${(a / b).toFixed(2)}`,
-    );
+    say(`${what.padEnd(38)} ${shown(a).padStart(6)}  ${shown(b).padStart(15)}  ${(a / b).toFixed(2)}`);
   }
   keep('serve', { mib, runs, results: Object.fromEntries(results) });
 } finally {
