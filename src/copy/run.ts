@@ -34,7 +34,7 @@ export interface CopyOptions {
   readonly onProgress?: (progress: CopyProgress) => void;
   /** Milliseconds without a byte after which a source counts as stalled. Default 60 000. */
   readonly stallMs?: number;
-  /** Blobs at a time, thrice as many small ones. Default 3: enough to keep a disk and a link busy. */
+  /** Blobs that are read at a time. Default 3: enough to keep a disk and a link busy. */
   readonly concurrency?: number;
   /** Leaves the disk to others in between; absent: as fast as it goes. */
   readonly pace?: Pace;
@@ -49,9 +49,8 @@ const stallMsDefault = 60_000;
 /** Pieces from a network are small: only so many bytes are a step that is worth telling. */
 const stepBytes = 512 * 1024;
 const concurrencyDefault = 3;
-/** Of a blob smaller than this little is read and written, and much is waited for: more of them at a time. */
-const smallBytes = 1024 * 1024;
-const smallFactor = 3;
+/** For each blob that is being read, so many are at work: the others wait for their flushes, or to be hashed. */
+const workersForEach = 3;
 /** Problems of one copy that are listed; after that many nobody reads on. */
 const problemsMax = 20;
 
@@ -102,11 +101,14 @@ async function copyBlobs(
   // The first thing that is wrong with the way stops the others where they are; what has come is kept.
   const halt = new AbortController();
   const signal = AbortSignal.any([options.signal, halt.signal]);
-  const worker = async (queue: PlannedBlob[]) => {
+  const queue = [...blobs];
+  const width = options.concurrency ?? concurrencyDefault;
+  const reading = createTurns(width);
+  const worker = async () => {
     for (let blob = queue.shift(); blob !== undefined; blob = queue.shift()) {
       signal.throwIfAborted();
       try {
-        if ((await copyFrom(plan, blob, meter, { ...options, signal })) === 'later') {
+        if ((await copyFrom(plan, blob, meter, { ...options, signal, reading })) === 'later') {
           queue.push(blob);
           await options.clock.sleep(laterMs, signal);
           continue;
@@ -122,12 +124,7 @@ async function copyBlobs(
       }
     }
   };
-  const width = options.concurrency ?? concurrencyDefault;
-  const large = blobs.filter((blob) => blob.size >= smallBytes);
-  const small = blobs.filter((blob) => blob.size < smallBytes);
-  const all = (queue: PlannedBlob[], length: number) =>
-    Promise.allSettled(Array.from({ length }, () => worker(queue)));
-  const results = [...(await all(large, width)), ...(await all(small, width * smallFactor))];
+  const results = await Promise.allSettled(Array.from({ length: width * workersForEach }, worker));
   if (halt.signal.aborted) throw halt.signal.reason;
   await linker.finish();
   for (const result of results) if (result.status === 'rejected') throw result.reason;
@@ -139,7 +136,7 @@ async function copyFrom(
   plan: CopyPlan,
   blob: PlannedBlob,
   meter: Meter,
-  options: CopyOptions,
+  options: FetchOptions,
 ): Promise<'done' | 'later'> {
   const other = await options.elsewhere?.(blob);
   if (other === 'later') return 'later';
@@ -159,7 +156,7 @@ async function copyBlob(
   plan: CopyPlan,
   blob: PlannedBlob,
   meter: Meter,
-  options: CopyOptions,
+  options: FetchOptions,
 ): Promise<void> {
   const first = await fetchBlob(plan, blob, meter, options);
   if (first.done) return;
@@ -177,6 +174,8 @@ async function copyBlob(
 }
 
 interface FetchOptions extends CopyOptions {
+  /** Runs what reads from a source when it is its turn. */
+  readonly reading: <T>(act: () => Promise<T>) => Promise<T>;
   readonly onChunk?: (chunk: Uint8Array) => void;
 }
 
@@ -195,7 +194,7 @@ async function fetchBlob(
   meter.blobAt(blob, writer.offset, 0);
   let settled = false;
   try {
-    if (writer.offset < blob.size) await readInto(plan, blob, writer, meter, options);
+    if (writer.offset < blob.size) await options.reading(() => readInto(plan, blob, writer, meter, options));
     settled = true; // commit() itself drops what does not match.
     await writer.commit();
   } catch (error) {
@@ -218,6 +217,7 @@ async function readInto(
   options: FetchOptions,
 ): Promise<void> {
   const { signal } = options;
+  signal.throwIfAborted();
   let at = writer.offset;
   const reader = await plan.source.blob(blob.repository, blob.digest, { offset: at, signal, reuse: true });
   const what = `blob ${blob.digest} of ${plan.source.label}`;
@@ -248,8 +248,25 @@ async function readInto(
   }
 }
 
+/** Lets so many in at a time, in the order in which they come. */
+function createTurns(width: number): FetchOptions['reading'] {
+  const waiting: (() => void)[] = [];
+  let free = width;
+  return async (act) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await act();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
+
 /** Milliseconds between two looks at a blob that another node is about to have. */
-const laterMs = 200;
+const laterMs = 400;
 
 /**
  * Reads back what stood in the store before; the copy has read back what it wrote itself. Answers the blobs that were
