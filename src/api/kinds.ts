@@ -79,6 +79,19 @@ export interface KindTable {
 
 export type KindName = keyof KindTable;
 
+/** The kinds of ours and of OpenShift, whose group depends on the platform, in the order of the table. */
+export const ownKinds = [
+  'ClusterVersion',
+  'ClusterOperator',
+  'ImageDigestMirrorSet',
+  'InternalReleaseImage',
+  'MachineConfigNode',
+  'UpdatePreflight',
+  'NodeUpdate',
+  'FleetLockGroup',
+  'PolicyFacts',
+] as const satisfies readonly KindName[];
+
 const configGroup = 'config.openshift.io';
 export const machineConfigGroup = 'machineconfiguration.openshift.io';
 export const sluiceGroup = 'sluice.dev';

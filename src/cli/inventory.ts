@@ -83,20 +83,11 @@ async function blobsOf(
   bundles: readonly KnownBundle[],
   options: Options,
 ): Promise<Set<Digest>> {
-  const { findKubeconfig } = await import('../kube/kubeconfig.ts');
-  const { clusterContent } = await import('../release/content.ts');
-  const { readerIdentity } = await import('../release/reader.ts');
+  const { openClusterContent } = await import('./cluster-content.ts');
   const { trustedKeys } = await import('../release/trusted-keys.ts');
   const { openBundle } = await import('../bundle/bundle.ts');
   const { closure } = await import('../bundle/closure.ts');
-  const { tls } = findKubeconfig({
-    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
-    ...(options.context === undefined ? {} : { context: options.context }),
-  });
-  const content = clusterContent(
-    client,
-    await readerIdentity(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key }),
-  );
+  const content = await openClusterContent(client, options);
   try {
     const keys = await trustedKeys(client);
     const blobs = new Set<Digest>();

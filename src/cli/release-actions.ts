@@ -1,15 +1,14 @@
 import { labels, names } from '../api/names.ts';
 import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { systemClock } from '../observe/clock.ts';
 import { terminationSignal } from '../process/parent.ts';
-import { clusterContent, knownBundles } from '../release/content.ts';
+import { knownBundles } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
 import type { KnownBundle } from '../release/known.ts';
-import { readerIdentity } from '../release/reader.ts';
 import { giveUpRelease, readInUse, refusal, requestRelease } from '../release/request.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
+import { openClusterContent } from './cluster-content.ts';
 import { leave } from './leave.ts';
 import {
   humanBytes,
@@ -208,14 +207,7 @@ async function wouldFree(
   facts: ReleaseFacts,
   options: Options,
 ): Promise<number | undefined> {
-  const { tls } = findKubeconfig({
-    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
-    ...(options.context === undefined ? {} : { context: options.context }),
-  });
-  const content = clusterContent(
-    client,
-    await readerIdentity(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key }),
-  );
+  const content = await openClusterContent(client, options);
   try {
     const others = facts.bundles.filter((each) => each.heldBy.length > 0 && each.name !== bundle.name);
     return await freeableBytes(

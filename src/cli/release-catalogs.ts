@@ -1,20 +1,17 @@
 import { openBundle } from '../bundle/bundle.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { findKubeconfig } from '../kube/kubeconfig.ts';
 import { applyCatalogs, type CatalogOutcome, type CatalogResult, nameOf } from '../release/catalog-apply.ts';
 import { catalogObjects } from '../release/catalogs.ts';
-import { clusterContent } from '../release/content.ts';
-import { readerIdentity } from '../release/reader.ts';
 import { trustedKeys } from '../release/trusted-keys.ts';
-import { note, parseFormat, print, printObject } from './output.ts';
+import { openClusterContent } from './cluster-content.ts';
+import { note, print, printObject } from './output.ts';
 import { gather, type Options, resolveName } from './release-actions.ts';
 
 /** `sluice release catalogs`: what the cluster needs to find the operators of a release; shown, tried or applied. */
 export async function catalogs(client: KubeClient, text = '', options: Options): Promise<void> {
-  const format = options.output === undefined ? 'yaml' : parseFormat(options.output);
-  if (format !== 'json' && format !== 'yaml')
-    throw new SluiceError('Usage', `-o ${format}: objects are shown as yaml or json`);
+  // The option takes no other word.
+  const format = options.output === 'json' ? 'json' : 'yaml';
   const facts = await gather(client);
   const name = resolveName(text, facts);
   const bundle = facts.bundles.find((each) => each.name === name);
@@ -22,14 +19,7 @@ export async function catalogs(client: KubeClient, text = '', options: Options):
     throw new SluiceError('NotFound', `${name} is neither held nor mounted`, {
       next: 'See what is at hand: sluice release ls; attach media that carry it: sluice media attach PATH.',
     });
-  const { tls } = findKubeconfig({
-    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
-    ...(options.context === undefined ? {} : { context: options.context }),
-  });
-  const content = clusterContent(
-    client,
-    await readerIdentity(client, { caPem: tls.ca ?? '', certPem: tls.cert, keyPem: tls.key }),
-  );
+  const content = await openClusterContent(client, options);
   try {
     const reference = { digest: bundle.bundleDigest };
     const { document } = await openBundle(content, reference, await trustedKeys(client));

@@ -63,7 +63,7 @@ export function command(): Command {
       '-n, --namespace <namespace>',
       'where CatalogSources go (default: openshift-marketplace; olm on Kubernetes)',
     )
-    .option(formatFlag, formatHelp)
+    .addOption(new Option(formatFlag, 'the objects as yaml (the default) or json').choices(['yaml', 'json']))
     .action(run('catalogs'));
   withConnection(
     root

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Pod, Secret } from '../api/core.ts';
-import type { KindName, KindRef } from '../api/kinds.ts';
+import { type KindName, type KindRef, ownKinds } from '../api/kinds.ts';
 import { names } from '../api/names.ts';
 import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -10,15 +10,7 @@ import { type Redactor, secretFacts, withoutSecrets } from './redact.ts';
 
 /** Of the whole cluster. */
 const clusterKinds: readonly KindName[] = [
-  'ClusterVersion',
-  'ClusterOperator',
-  'ImageDigestMirrorSet',
-  'InternalReleaseImage',
-  'MachineConfigNode',
-  'UpdatePreflight',
-  'NodeUpdate',
-  'FleetLockGroup',
-  'PolicyFacts',
+  ...ownKinds,
   'Namespace',
   'Node',
   'PodDisruptionBudget',

@@ -1,5 +1,5 @@
 import type { AnyObject, CustomResourceDefinition, KubeObject, Schema } from '../api/core.ts';
-import { type KindName, type KindRef, type Platform, resourceName, sluiceGroup } from '../api/kinds.ts';
+import { type KindRef, ownKinds, type Platform, resourceName, sluiceGroup } from '../api/kinds.ts';
 import { labels, names, partOf } from '../api/names.ts';
 import { messageOf } from '../errors/error.ts';
 import { type KubeClient, pathOf } from '../kube/client.ts';
@@ -40,25 +40,12 @@ export interface Survey {
   readonly objects: readonly ObjectState[];
 }
 
-/** The kinds of ours and of OpenShift, in the order of the table. */
-const kindNames: readonly KindName[] = [
-  'ClusterVersion',
-  'ClusterOperator',
-  'ImageDigestMirrorSet',
-  'InternalReleaseImage',
-  'MachineConfigNode',
-  'UpdatePreflight',
-  'NodeUpdate',
-  'FleetLockGroup',
-  'PolicyFacts',
-];
-
 /** What the API serves and lacks, and how what is shipped for it stands. Changes nothing. Errors: the client's. */
 export async function surveyCluster(client: KubeClient, shipped: readonly AnyObject[]): Promise<Survey> {
   const { gitVersion } = (await client.raw({ path: '/version' })) as { gitVersion: string };
   const definitions = new Map<string, CustomResourceDefinition>();
   const kinds: KindState[] = [];
-  for (const name of kindNames) {
+  for (const name of ownKinds) {
     const kind: KindRef = client.kinds[name];
     const definition = await client.tryGet(client.kinds.CustomResourceDefinition, resourceName(kind));
     if (definition !== undefined) definitions.set(name, definition);
