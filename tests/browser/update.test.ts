@@ -98,6 +98,9 @@ describe('asking for an update', needs('browser'), () => {
     const tab = await served.tab('update');
     tab.expectErrors(); // No registry of these nodes tells the graph.
     const { page } = tab;
+    const { client } = served;
+    const spec = { desiredUpdate: { version: '1.1.0', image: image('c') } };
+    await client.patch(client.kinds.ClusterVersion, 'version', { spec });
     await answer('1.1.0');
     const request = page.locator('[data-asked="1.1.0"]');
     await request.getByText('The update to 1.1.0 is refused').waitFor();
@@ -110,6 +113,47 @@ describe('asking for an update', needs('browser'), () => {
     await request.waitFor({ state: 'detached' });
     assert.equal(await asked(), undefined);
     await page.locator('[data-statement]').getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
+    await tab.close();
+  });
+
+  test('an operator that has trouble is found from the overview, by an address of its own', async () => {
+    const { client } = served;
+    const kind = client.kinds.ClusterOperator;
+    const condition = (type: string, status: 'True' | 'False', message: string) => ({
+      type,
+      status,
+      reason: 'X',
+      message,
+      lastTransitionTime: someTime,
+    });
+    for (const [name, message] of [
+      ['dns', ''],
+      ['storage', 'the pool is full'],
+    ] as const) {
+      const made = await client.create(kind, { metadata: { name }, spec: {} });
+      const conditions = [
+        condition('Available', 'True', 'works'),
+        condition('Progressing', 'False', 'at 1.0.0'),
+        condition('Degraded', message === '' ? 'False' : 'True', message),
+      ];
+      await client.updateStatus(kind, {
+        ...made,
+        status: { conditions, versions: [{ name: 'operator', version: '1.0.0' }] },
+      });
+    }
+    const tab = await served.tab();
+    tab.expectErrors(); // As above.
+    const { page } = tab;
+    const problem = page.locator('[data-problem="operator-storage"]');
+    await problem.getByText('the pool is full').waitFor();
+    await problem.getByRole('link', { name: 'See the operators' }).click();
+    const { pathname, search } = new URL(page.url());
+    assert.equal(`${pathname}${search}`, '/update?operator=storage');
+    const row = page.locator('[data-operator="storage"]');
+    await row.getByText('Degraded').waitFor();
+    await row.getByText('the pool is full').waitFor();
+    assert.match((await row.getAttribute('class')) ?? '', /sluice-differs/);
+    await page.locator('[data-operator="dns"]').getByText('Up to date').waitFor();
     await tab.close();
   });
 

@@ -7,6 +7,7 @@ const routes: readonly Route[] = [
   { page: 'releases' },
   { page: 'releases', name: 'ocp-release-bundle-1.1.0-x86_64' },
   { page: 'update', target: '1.1.0' },
+  { page: 'update', operator: 'machine-config' },
   { page: 'preflight', name: 'update-0123456789ab', with: 'openshift-cluster-version/nightly' },
   { page: 'nodes', view: 'calendar' },
   { page: 'nodes', name: 'master-0' },

@@ -2,7 +2,7 @@
 export type Route =
   | { readonly page: 'overview' }
   | { readonly page: 'releases'; readonly name?: string }
-  | { readonly page: 'update'; readonly target?: string }
+  | { readonly page: 'update'; readonly target?: string; readonly operator?: string }
   | { readonly page: 'preflight'; readonly name?: string; readonly with?: string }
   | { readonly page: 'nodes'; readonly name?: string; readonly view?: 'calendar'; readonly filter?: string }
   | { readonly page: 'nowhere'; readonly path: string };
@@ -33,7 +33,7 @@ export function parseRoute(path: string, search: string): Route {
     case 'releases':
       return { page, ...optional('name', name) };
     case 'update':
-      return { page, ...optional('target', name) };
+      return { page, ...optional('target', name), ...optional('operator', words.get('operator')) };
     case 'preflight':
       return { page, ...optional('name', name), ...optional('with', words.get('with')) };
     case 'nodes':
@@ -56,7 +56,7 @@ export function hrefOf(route: Route): string {
     case 'releases':
       return pathOf(route.page, route.name);
     case 'update':
-      return pathOf(route.page, route.target);
+      return `${pathOf(route.page, route.target)}${queryOf({ operator: route.operator })}`;
     case 'preflight':
       return `${pathOf(route.page, route.name)}${queryOf({ with: route.with })}`;
     case 'nodes':

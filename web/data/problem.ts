@@ -8,10 +8,9 @@ export interface Problem {
   readonly title: string;
   readonly detail: string;
   readonly since?: string | undefined;
-  /** A place in the console, or a command where the console cannot do it. */
+  /** A place in the console. */
   readonly next:
     | { readonly text: string; readonly to: Route }
-    | { readonly command: string }
     /** A window for these nodes, which stand at a place in the console. */
     | { readonly text: string; readonly window: readonly string[]; readonly to: Route };
 }

@@ -27,7 +27,7 @@ export function Current() {
     case 'update':
       return (
         <Suspense fallback={<Loading />}>
-          <Update target={route.target} />
+          <Update target={route.target} operator={route.operator} />
         </Suspense>
       );
     case 'nodes':

@@ -26,26 +26,20 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
                 title={title}
                 component="h3"
                 data-problem={id}
-                {...('to' in next
-                  ? {
-                      actionLinks: (
-                        <>
-                          {'window' in next ? (
-                            <AlertActionLink
-                              isAriaDisabled={why !== undefined}
-                              title={why}
-                              onClick={() => setOpening(next)}
-                            >
-                              {next.text}
-                            </AlertActionLink>
-                          ) : null}
-                          <Way to={next.to}>
-                            {'window' in next ? words.overview.problem.nextHeld : next.text}
-                          </Way>
-                        </>
-                      ),
-                    }
-                  : {})}
+                actionLinks={
+                  <>
+                    {'window' in next ? (
+                      <AlertActionLink
+                        isAriaDisabled={why !== undefined}
+                        title={why}
+                        onClick={() => setOpening(next)}
+                      >
+                        {next.text}
+                      </AlertActionLink>
+                    ) : null}
+                    <Way to={next.to}>{'window' in next ? words.overview.problem.nextHeld : next.text}</Way>
+                  </>
+                }
               >
                 <p className="sluice-said">{detail}</p>
                 {since === undefined ? null : (
@@ -53,11 +47,6 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
                     {words.overview.since} <Ago at={since} />
                   </p>
                 )}
-                {'command' in next ? (
-                  <p>
-                    {words.overview.next} <code>{next.command}</code>
-                  </p>
-                ) : null}
               </Alert>
             </li>
           );

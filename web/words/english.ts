@@ -34,7 +34,6 @@ export const words = {
     show: 'Show the token',
     hide: 'Hide the token',
     asking: 'Logging in',
-    linkUsed: 'The link does not work',
     orLink: 'On the machine of the console, this prints a link that works once:',
     linkCommand: 'sluice console link',
     expired: 'The session has ended. Log in again.',
@@ -45,7 +44,6 @@ export const words = {
     body: (since: string) =>
       `What is shown is what was known ${since}. It is tried again by itself; buttons may fail until then.`,
     retry: 'Try now',
-    mark: (since: string) => `as of ${since}`,
   },
   state: {
     refusedTitle: (what: string) => `You may not see ${what}`,
@@ -84,9 +82,6 @@ export const words = {
     failed: 'That did not work',
     next: 'What to do:',
     cancel: 'Cancel',
-    close: 'Close',
-    copied: 'Copied',
-    copy: (what: string) => `Copy ${what}`,
   },
   time: {
     now: 'just now',
@@ -99,8 +94,6 @@ export const words = {
     days: (n: number, rest: number) => (rest === 0 ? `${n} d` : `${n} d ${rest} h`),
   },
   count: {
-    nodes: (n: number) => (n === 1 ? '1 node' : `${n} nodes`),
-    of: (part: number, whole: number, what: string) => `${part} of ${whole} ${what}`,
     more: (n: number) => `and ${n} more`,
     listed: (names: readonly string[], shown: number) =>
       names.length <= shown
@@ -131,6 +124,9 @@ export const words = {
     unknownVersion: 'The version of the cluster is not known yet',
     problems: 'What needs attention',
     none: 'Nothing needs attention.',
+    nothingKnown: 'Nothing is known of this cluster yet',
+    nothingKnownNext:
+      'Its controller says which release it runs. Where this stays, look whether the controller runs: sluice cluster check.',
     noneNext: 'To update, attach a disk with a newer release.',
     atHand: (version: string) =>
       `${version} is at hand. Its checks can be run now: they change nothing, and need no copy.`,
@@ -218,7 +214,7 @@ export const words = {
       nextSee: 'See what is in the way',
       todo: 'Next:',
       nextNode: 'See what it says',
-      nextOperator: 'kubectl describe clusteroperator',
+      nextOperator: 'See the operators',
       nextWindow: 'Open a window',
       nextHeld: 'See the nodes',
       nextRelease: 'See the release',
@@ -240,7 +236,6 @@ export const words = {
     inUse: (why: string) => `In use: ${why}`,
     diskFree: 'It is safe to remove the disk now.',
     copy: 'Copy to every node',
-    copying: 'It is asked for already.',
     pause: 'Pause',
     resume: 'Resume',
     cancel: 'Cancel the copy',
@@ -324,8 +319,6 @@ export const words = {
       } as Readonly<Record<string, string>>,
       filter: 'Find an image',
       noImage: 'No image has such a name.',
-      update: 'Update to it',
-      checks: 'See its preflight',
     },
     remove: {
       title: (version: string) => `Remove ${version} from every node?`,
@@ -463,6 +456,8 @@ export const words = {
     withdrawWhat: 'The request has not begun; nothing was changed by it.',
     progress: 'Progress',
     operators: 'Operators',
+    operatorsNext: 'What an operator says in full:',
+    operatorsCommand: 'kubectl describe clusteroperator NAME',
     operatorColumns: {
       name: 'Operator',
       version: 'Version',
@@ -475,7 +470,7 @@ export const words = {
       degraded: 'Degraded',
       updating: 'Updating',
       waiting: 'To come',
-      updated: 'Updated',
+      updated: 'Up to date',
     },
   },
   window: {
@@ -713,11 +708,5 @@ export const words = {
     fleet_lock: 'the reboot slot',
     finalize: 'a failed reboot',
   } as Readonly<Record<string, string>>,
-  health: {
-    good: 'good',
-    warning: 'warning',
-    danger: 'trouble',
-    info: 'information',
-  },
   steps: { done: 'done', current: 'under way', waiting: 'to come', trouble: 'stopped' },
 };

@@ -76,6 +76,13 @@ function Fine({ situation }: { readonly situation: Situation }) {
     const asked = await act({ version: next?.version });
     if (asked !== undefined) go({ page: 'preflight', name: String(asked.name) });
   };
+  if (situation.kind === 'unknown') {
+    return (
+      <Alert isInline variant="info" title={said.nothingKnown} component="h3">
+        {said.nothingKnownNext}
+      </Alert>
+    );
+  }
   return (
     <Alert isInline variant="success" title={said.none} component="h3">
       {situation.kind !== 'idle' ? null : next === undefined ? (

@@ -87,7 +87,7 @@ function ofOperator(operator: ClusterOperator): Problem[] {
         ? [degraded, said.operatorDegraded(name)]
         : [];
   if (condition === undefined || title === undefined) return [];
-  const next = { command: `${said.nextOperator} ${name}` };
+  const next = { text: said.nextOperator, to: { page: 'update', operator: name } } as const;
   return [told(condition, { id: `operator-${name}`, level: 'danger', title, next })];
 }
 

@@ -22,7 +22,7 @@ export function Summary({ facts }: { readonly facts: Facts }) {
       <Section id="summary-releases" title={<Link to={{ page: 'releases' }}>{said.releases}</Link>}>
         <ReleaseSummary facts={facts} />
       </Section>
-      <Section id="summary-operators" title={said.operators}>
+      <Section id="summary-operators" title={<Link to={{ page: 'update' }}>{said.operators}</Link>}>
         <OperatorSummary facts={facts} />
       </Section>
     </div>

@@ -13,6 +13,7 @@ import { words } from '../../words/english.ts';
 import { statementOf } from '../../words/statement.ts';
 import { Asked } from './asked.tsx';
 import { Graph } from './graph.tsx';
+import { Operators } from './operators.tsx';
 import { Progress } from './progress.tsx';
 import { reachTones } from './reach.ts';
 import { TargetPage } from './target.tsx';
@@ -21,11 +22,18 @@ import { currentVersion, type Target, targetsOf } from './targets.ts';
 const said = words.update;
 
 /** The versions at hand, the update that is asked for or under way, and one target in full. */
-export function Update({ target }: { readonly target: string | undefined }) {
-  return target === undefined ? <UpdateOverview /> : <TargetPage version={target} />;
+export function Update({
+  target,
+  operator,
+}: {
+  readonly target: string | undefined;
+  /** The operator that is looked for. */
+  readonly operator: string | undefined;
+}) {
+  return target === undefined ? <UpdateOverview operator={operator} /> : <TargetPage version={target} />;
 }
 
-function UpdateOverview() {
+function UpdateOverview({ operator }: { readonly operator: string | undefined }) {
   const { facts, of } = useFacts();
   return (
     <>
@@ -37,12 +45,12 @@ function UpdateOverview() {
           </Known>
         }
       />
-      <Known of={of}>{() => <Content facts={facts} />}</Known>
+      <Known of={of}>{() => <Content facts={facts} operator={operator} />}</Known>
     </>
   );
 }
 
-function Content({ facts }: { readonly facts: Facts }) {
+function Content({ facts, operator }: { readonly facts: Facts; readonly operator: string | undefined }) {
   const targets = useMemo(() => targetsOf(facts), [facts]);
   const current = currentVersion(facts);
   const others = targets.filter(({ reach }) => reach !== 'current' && reach !== 'coming');
@@ -62,6 +70,7 @@ function Content({ facts }: { readonly facts: Facts }) {
           <Targets targets={others} />
         )}
       </Section>
+      <Operators operators={facts.operators} to={current} sought={operator} />
     </PageSection>
   );
 }
