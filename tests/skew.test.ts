@@ -14,7 +14,7 @@ import { makeRelease, testKey } from './bundles.ts';
 import { repository } from './tier.ts';
 
 /** What counts as the version before, until there is a tag. */
-const before = process.env.SLUICE_SKEW_COMMIT ?? 'f7e4a93874d494f6d76b6aca3e9741d2d5ace66c';
+const before = process.env.SLUICE_SKEW_COMMIT ?? 'bd282ccd72f61a281d575d620c37000046455905';
 
 function historyMissing(): { skip?: string } {
   const known = spawnSync('git', ['-C', repository, 'cat-file', '-e', `${before}^{commit}`]);
@@ -37,6 +37,12 @@ async function checkOut(t: TestContext, directory: string): Promise<string | und
   return undefined;
 }
 
+/** `sluice up` of the version before, whose options were the same. */
+async function earlierUp(program: string): Promise<typeof runUp> {
+  const module = (await import(join(program, '..', 'src/up/cluster.ts'))) as { runUp: typeof runUp };
+  return module.runUp;
+}
+
 const key = testKey('maker');
 
 /** What nodes boot: the node stages it and reboots into it. */
@@ -44,12 +50,14 @@ const osImage = (version: string) => ({
   'node-os': { config: { labels: { 'ostree.linux': '6.1.0', 'org.opencontainers.image.version': version } } },
 });
 
+/** The processes of a node. */
+const nodeCommands = '"node run" | "registry serve"';
+
 /**
- * A cluster of one node of which some commands are of the version before, from 1.0.0 to 1.1.0.
- *
- * @param old shell patterns of the first two words of commands that are of the version before.
+ * A cluster of one node from 1.0.0 to 1.1.0, of which a part is of the version before. What is shipped (definitions,
+ * rights, policies) is always the control plane's own, as `cluster install` of that version brings it.
  */
-async function update(t: TestContext, old: string): Promise<void> {
+async function update(t: TestContext, before: 'nodes' | 'control plane'): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'sluice-skew-'));
   const stop = new AbortController();
   let running: Promise<void> | undefined;
@@ -62,7 +70,8 @@ async function update(t: TestContext, old: string): Promise<void> {
   const earlier = await checkOut(t, directory);
   if (earlier === undefined) return;
   const now = join(repository, 'sluice');
-  const script = `#!/bin/sh\ncase "$1 $2" in ${old}) exec ${earlier} "$@" ;; *) exec ${now} "$@" ;; esac\n`;
+  const [ofNodes, others] = before === 'nodes' ? [earlier, now] : [now, earlier];
+  const script = `#!/bin/sh\ncase "$1 $2" in ${nodeCommands}) exec ${ofNodes} "$@" ;; *) exec ${others} "$@" ;; esac\n`;
   await writeFile(wrapper, script, { mode: 0o755 });
   const make = (version: string, previous: string[]) =>
     makeRelease({ version, previous, dir: directory, key: key.pair, images: osImage(version) });
@@ -71,7 +80,8 @@ async function update(t: TestContext, old: string): Promise<void> {
   await writeFile(keyFile, key.trusted.publicPem);
   const dir = join(directory, 'cluster');
   const said: string[] = [];
-  running = runUp({
+  const up = before === 'nodes' ? runUp : await earlierUp(earlier);
+  running = up({
     dir,
     release: first.path,
     keyFiles: [keyFile],
@@ -150,5 +160,9 @@ async function update(t: TestContext, old: string): Promise<void> {
 }
 
 test('agents and registries of the version before, with controllers and API of now', historyMissing(), (t) =>
-  update(t, '"node run" | "registry serve"'),
+  update(t, 'nodes'),
+);
+
+test('and back: controllers and API of the version before, with agents and registries of now', historyMissing(), (t) =>
+  update(t, 'control plane'),
 );
