@@ -163,6 +163,8 @@ test('agents and registries of the version before, with controllers and API of n
   update(t, 'nodes'),
 );
 
-test('and back: controllers and API of the version before, with agents and registries of now', historyMissing(), (t) =>
-  update(t, 'control plane'),
+test(
+  'and back: controllers and API of the version before, with agents and registries of now',
+  historyMissing(),
+  (t) => update(t, 'control plane'),
 );

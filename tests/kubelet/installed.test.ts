@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -20,6 +31,7 @@ import { type KubeletHost, startKubeletHost } from './host.ts';
 const namespace = 'sluice-system';
 const imageName = 'registry.test/sluice';
 const sandbox = 'registry.test/pause';
+const agentLabel = 'sluice.dev/agent';
 
 /** Everything as a user of a Kubernetes cluster does it: the image, `cluster install`, and what then runs in Pods. */
 describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'systemd'), () => {
@@ -50,8 +62,9 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     client = createKubeClient({ ...loadKubeconfig(host.cluster.kubeconfig), platform: 'kubernetes' });
     host.containerd.load(archive, imageName);
     host.containerd.load(await pauseArchive(), sandbox);
+    // The node's host is this machine: nothing is put on it.
     await client.patch(client.kinds.Node, host.nodeName, {
-      metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } },
+      metadata: { labels: { 'node-role.kubernetes.io/control-plane': '', [agentLabel]: 'none' } },
     });
   });
 
@@ -182,6 +195,77 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     }
   });
 
+  test('a node that is labelled to be left alone gets no installer', async () => {
+    const { items } = await client.list(client.kinds.Pod, { namespace });
+    const names = items.map(({ metadata }) => metadata.name);
+    assert.ok(names.length >= 3, names.join());
+    assert.deepEqual(
+      names.filter((name) => /^sluice-(node|worker)-/.test(name)),
+      [],
+    );
+  });
+
+  test('the installer, as the Pod that it is shipped as, puts program, units and credentials on the host', async () => {
+    const machine = playedHost(join(scratch, 'machine'));
+    const hostPath = { name: 'host', hostPath: { path: machine, type: 'Directory' } };
+    await client.raw({
+      method: 'PATCH',
+      path: `/apis/apps/v1/namespaces/${namespace}/daemonsets/sluice-node`,
+      contentType: 'application/strategic-merge-patch+json',
+      body: { spec: { template: { spec: { volumes: [hostPath] } } } },
+    });
+    await client.patch(client.kinds.Node, host.nodeName, { metadata: { labels: { [agentLabel]: null } } });
+    const calls = () =>
+      existsSync(join(machine, 'calls'))
+        ? readFileSync(join(machine, 'calls'), 'utf8').trim().split('\n')
+        : [];
+    const installer = async () => {
+      const labelSelector = 'app.kubernetes.io/component=sluice-node';
+      return (await client.list(client.kinds.Pod, { namespace, labelSelector })).items[0];
+    };
+    const tell = async () => {
+      const pod = await installer();
+      const log =
+        pod === undefined ? 'no Pod' : await client.podLog(namespace, pod.metadata.name).catch(String);
+      return `${calls().join('; ')}\n${Buffer.from(log).toString()}\n${await describePods()}`;
+    };
+    await until('the agent is started', async () => calls().at(-1)?.startsWith('restart') === true, tell);
+    const id = readlinkSync(join(machine, 'var/lib/sluice/program/current'));
+    assert.deepEqual(
+      calls().filter((call) => !call.startsWith('list-units')),
+      [
+        'daemon-reload',
+        `enable --now sluice-registry@${id}.service`,
+        'enable sluice-node.service',
+        'restart --no-block sluice-node.service',
+      ],
+    );
+    const program = await run(join(machine, 'var/lib/sluice/program', id, 'sluice'), ['--version']);
+    assert.match(program.stdout, new RegExp(programVersion().replaceAll('.', '\\.')));
+    const text = (path: string) => readFileSync(join(machine, 'etc/sluice', path), 'utf8');
+    assert.equal(
+      text('cluster/node.env'),
+      `SLUICE_NODE_NAME=${host.nodeName}\nSLUICE_NODE_ADDRESS=${host.address}\n`,
+    );
+    assert.ok(new X509Certificate(text('registry/tls.crt')).checkIP(host.address), 'of this node');
+    // The token says of which node it is: another's objects are not its own to write.
+    const own = createKubeClient({
+      server: host.cluster.url,
+      tls: { ca: host.cluster.caPem },
+      token: text('cluster/token').trim(),
+      platform: 'kubernetes',
+    });
+    try {
+      const make = (name: string) => own.create(own.kinds.NodeUpdate, { metadata: { name }, spec: {} });
+      await make(host.nodeName);
+      await assert.rejects(make('another'), /may only write the objects of its own node/);
+    } finally {
+      await own.close();
+    }
+    const restarts = (await installer())?.status?.containerStatuses?.[0]?.restartCount;
+    assert.equal(restarts, 0, 'it keeps the host current, and does not end');
+  });
+
   test('the console answers, and lets in who has a token', async () => {
     const labelSelector = 'app.kubernetes.io/component=console';
     const consolePod = async () =>
@@ -233,6 +317,24 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     return [...events, ...logs].join('\n').slice(-6_000);
   }
 });
+
+/** Remembers what it was asked, and which instances it was told to run. */
+const playedSystemctl = `#!/bin/sh
+echo "$*" >>/calls
+case "$1 $2" in
+list-units*) [ ! -e /units ] || cat /units;;
+"enable --now") echo "$3 loaded active running x" >>/units;;
+esac
+`;
+
+/** A root directory whose systemd only writes down what it is asked. */
+function playedHost(root: string): string {
+  for (const name of ['bin', 'run/systemd/system']) mkdirSync(join(root, name), { recursive: true });
+  copyFileSync('/bin/busybox', join(root, 'bin/busybox'));
+  for (const applet of ['sh', 'cat']) symlinkSync('busybox', join(root, 'bin', applet));
+  writeFileSync(join(root, 'bin/systemctl'), playedSystemctl, { mode: 0o755 });
+  return root;
+}
 
 /** The Pod of an identity, which is its name and what makes it unique. */
 function led(identity: string): string {

@@ -40,7 +40,7 @@ mount -t overlay overlay -o lowerdir=/opt/image,upperdir=/opt/layers/up,workdir=
 mkdir -p /opt/pod/host /opt/pod/etc/sluice/registry
 touch /opt/pod/usr/bin/sluice
 mount --rbind / /opt/pod/host
-mount --rbind /proc /opt/pod/proc
+mount -t proc proc /opt/pod/proc
 mount --rbind /dev /opt/pod/dev
 mount -t tmpfs tmpfs /opt/pod/run
 mkdir -p /opt/pod/run/secrets/kubernetes.io/serviceaccount
@@ -162,7 +162,20 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
     ];
     const install = (program: number, ...words: string[]) =>
       host.insideMeanwhile([
-        ...['env', ...environment, 'unshare', '-m', '--propagation', 'private', 'sh', '-c', pod, 'sh'],
+        ...[
+          'env',
+          ...environment,
+          'unshare',
+          '-m',
+          '-p',
+          '--fork',
+          '--propagation',
+          'private',
+          'sh',
+          '-c',
+          pod,
+          'sh',
+        ],
         ...[`/opt/program-${program}`, ...words],
       ]);
     const state = (unit: string) => host.inside(['systemctl', 'is-active', unit], { check: false }).trim();
