@@ -62,6 +62,16 @@ export function renderWhereServed(object: AnyObject): AnyObject {
   return document.toJS() as AnyObject;
 }
 
+/** The console there: OpenShift gives each namespace its own range of users, and takes no other. */
+export function consoleForOpenShift(text: string): string {
+  const documents = parseAllDocuments(text) as Document[];
+  for (const document of documents) {
+    const context = document.getIn(['spec', 'template', 'spec', 'securityContext']);
+    if (isMap(context)) context.delete('runAsUser');
+  }
+  return textOf(documents);
+}
+
 /** The DaemonSets of the nodes and the rights of workers, as OpenShift needs them beside its machine-config operator. */
 export function nodesForOpenShift(text: string): string {
   const [from, to] = [names('kubernetes'), names('openshift')];

@@ -15,6 +15,7 @@ import { applyObject } from '../../src/kube/apply.ts';
 import { ApiError } from '../../src/kube/error.ts';
 import { waitFor } from '../../src/kube/wait.ts';
 import { systemClock } from '../../src/observe/clock.ts';
+import { run } from '../../src/process/run.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { runUpdateGate } from '../../src/preflight/update-gate.ts';
 import { shippedText } from '../../src/program/files.ts';
@@ -138,6 +139,24 @@ for (const featureSet of ['default', 'preview'] as const) {
       );
     });
 
+    test('oc apply -k makes nothing different, and the second time finds all unchanged', needs('kubectl'), async () => {
+      const apply = () =>
+        run('kubectl', ['--kubeconfig', cluster.real.kubeconfig, 'apply', '-k', 'deploy/openshift'], {
+          cwd: repository,
+          timeoutMs: 120_000,
+        });
+      const first = await apply();
+      assert.equal(first.code, 0, first.stderr);
+      const second = await apply();
+      assert.deepEqual([second.code, second.stderr], [0, '']);
+      const lines = second.stdout.trim().split('\n');
+      assert.equal(lines.length, cluster.shipped.length);
+      assert.deepEqual(
+        lines.filter((line) => !line.endsWith(' unchanged')),
+        [],
+      );
+    });
+
     test("the operator's own definition of MachineConfigNode stays as it was; ours is in our group", async () => {
       const { client } = cluster;
       const definition = await client.get(
@@ -167,7 +186,7 @@ for (const featureSet of ['default', 'preview'] as const) {
       const workloads = cluster.shipped.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet');
       assert.deepEqual(
         workloads.map(({ metadata }) => metadata.name),
-        ['sluice-controller', 'sluice-node', 'sluice-worker'],
+        ['sluice-controller', 'sluice-node', 'sluice-worker', 'sluice-console'],
       );
       for (const { kind, spec } of workloads as { kind: string; spec?: unknown }[]) {
         if (kind === 'DaemonSet') assert.match(JSON.stringify(spec), /"--beside-openshift"/);
