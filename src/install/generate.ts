@@ -6,7 +6,13 @@ import { labels, partOf } from '../api/names.ts';
 import { shippedText } from '../program/files.ts';
 import { nodeUnit, unitsBesideOpenShift } from './host.ts';
 import { crdFile } from './manifests.ts';
-import { consoleForOpenShift, nodesForOpenShift, renderForKubernetes, renderForOpenShift, sharedFiles } from './render.ts';
+import {
+  consoleForOpenShift,
+  nodesForOpenShift,
+  renderForKubernetes,
+  renderForOpenShift,
+  sharedFiles,
+} from './render.ts';
 
 const note = (from: string) => `# Generated from ${from} by \`npm run generate\`: change that, not this.\n`;
 
@@ -23,7 +29,10 @@ export function generatedFiles(): Map<string, string> {
     files.set(`deploy/openshift/${file}`, `${note(from)}${nodesForOpenShift(shippedText(from))}`);
   }
   const console = 'deploy/kubernetes/70-console.yaml';
-  files.set('deploy/openshift/70-console.yaml', `${note(console)}${consoleForOpenShift(shippedText(console))}`);
+  files.set(
+    'deploy/openshift/70-console.yaml',
+    `${note(console)}${consoleForOpenShift(shippedText(console))}`,
+  );
   files.set('deploy/openshift/machine-config/units.yaml', unitsMachineConfig());
   for (const platform of ['kubernetes', 'openshift'] as const) {
     const crds = renderCrds(platform).map((crd) => stringify(crd, { lineWidth: 118, indentSeq: false }));

@@ -15,9 +15,9 @@ import { applyObject } from '../../src/kube/apply.ts';
 import { ApiError } from '../../src/kube/error.ts';
 import { waitFor } from '../../src/kube/wait.ts';
 import { systemClock } from '../../src/observe/clock.ts';
-import { run } from '../../src/process/run.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { runUpdateGate } from '../../src/preflight/update-gate.ts';
+import { run } from '../../src/process/run.ts';
 import { shippedText } from '../../src/program/files.ts';
 import { freePort } from '../../src/up/network.ts';
 import { needs, repository } from '../tier.ts';
@@ -139,23 +139,27 @@ for (const featureSet of ['default', 'preview'] as const) {
       );
     });
 
-    test('oc apply -k makes nothing different, and the second time finds all unchanged', needs('kubectl'), async () => {
-      const apply = () =>
-        run('kubectl', ['--kubeconfig', cluster.real.kubeconfig, 'apply', '-k', 'deploy/openshift'], {
-          cwd: repository,
-          timeoutMs: 120_000,
-        });
-      const first = await apply();
-      assert.equal(first.code, 0, first.stderr);
-      const second = await apply();
-      assert.deepEqual([second.code, second.stderr], [0, '']);
-      const lines = second.stdout.trim().split('\n');
-      assert.equal(lines.length, cluster.shipped.length);
-      assert.deepEqual(
-        lines.filter((line) => !line.endsWith(' unchanged')),
-        [],
-      );
-    });
+    test(
+      'oc apply -k makes nothing different, and the second time finds all unchanged',
+      needs('kubectl'),
+      async () => {
+        const apply = () =>
+          run('kubectl', ['--kubeconfig', cluster.real.kubeconfig, 'apply', '-k', 'deploy/openshift'], {
+            cwd: repository,
+            timeoutMs: 120_000,
+          });
+        const first = await apply();
+        assert.equal(first.code, 0, first.stderr);
+        const second = await apply();
+        assert.deepEqual([second.code, second.stderr], [0, '']);
+        const lines = second.stdout.trim().split('\n');
+        assert.equal(lines.length, cluster.shipped.length);
+        assert.deepEqual(
+          lines.filter((line) => !line.endsWith(' unchanged')),
+          [],
+        );
+      },
+    );
 
     test("the operator's own definition of MachineConfigNode stays as it was; ours is in our group", async () => {
       const { client } = cluster;

@@ -160,6 +160,10 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
       `KUBERNETES_SERVICE_HOST=${apiName}`,
       `KUBERNETES_SERVICE_PORT=${apiPort}`,
     ];
+    const daemon = shippedManifests('kubernetes').find(({ kind }) => kind === 'DaemonSet') as unknown as {
+      spec: { template: { spec: { hostPID?: boolean } } };
+    };
+    const ownProcesses = daemon.spec.template.spec.hostPID === true ? [] : ['-p', '--fork'];
     const install = (program: number, ...words: string[]) =>
       host.insideMeanwhile([
         ...[
@@ -167,8 +171,7 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
           ...environment,
           'unshare',
           '-m',
-          '-p',
-          '--fork',
+          ...ownProcesses,
           '--propagation',
           'private',
           'sh',
