@@ -168,6 +168,8 @@ ExecStart=${programs}/current/sluice node run --no-register-node${worker ? ' --w
   --key ${certificates}/tls.key ${ways}
 Restart=always
 RestartSec=5
+# What it has to keep is on the disk: an API that does not answer holds up no reboot.
+TimeoutStopSec=20s
 ${hardening}
 
 [Install]
