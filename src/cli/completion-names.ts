@@ -2,7 +2,7 @@ import { names } from '../api/names.ts';
 import { isFindingName } from '../gates/finding.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { knownBundles } from '../release/content.ts';
-import { recordKeys, recordLabel } from '../update/record.ts';
+import { isReported, recordLabel } from '../update/record.ts';
 import type { NameKind } from './completion-scripts.ts';
 
 /** What a person could mean by a word of this kind. */
@@ -25,7 +25,7 @@ export async function clusterNames(client: KubeClient, kind: NameKind): Promise<
       );
     case 'report': {
       const { items } = await client.list(kinds.ConfigMap, { namespace, labelSelector: recordLabel });
-      const signed = items.filter(({ data }) => data?.[recordKeys.report] !== undefined);
+      const signed = items.filter(isReported);
       return signed.map(({ metadata }) => metadata.name);
     }
     case 'risk': {

@@ -83,12 +83,12 @@ interface FoundReport {
 
 /** Every report in the cluster by its own key, newest first. One that cannot be read is told and left out. */
 async function reportsOf(client: KubeClient): Promise<FoundReport[]> {
-  const { recordKeys, recordLabel, newestRecordFirst } = await import('../update/record.ts');
+  const { recordKeys, recordLabel, newestRecordFirst, unpacked } = await import('../update/record.ts');
   const { clusterVersionNamespace: namespace } = names(client.platform);
   const { items } = await client.list(client.kinds.ConfigMap, { namespace, labelSelector: recordLabel });
   const found: FoundReport[] = [];
   for (const object of items.sort(newestRecordFirst)) {
-    const text = object.data?.[recordKeys.report];
+    const text = unpacked(object, recordKeys.report);
     if (text !== undefined) found.push(await readReport(object, text, recordKeys.publicKey));
   }
   return found;

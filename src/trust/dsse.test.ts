@@ -84,5 +84,5 @@ test('what is no envelope says so', () => {
     }),
     'InputTooLarge',
   );
-  refuses(' '.repeat(4 * 1024 * 1024 + 1), 'InputTooLarge');
+  refuses(' '.repeat(8 * 1024 * 1024 + 1), 'InputTooLarge');
 });

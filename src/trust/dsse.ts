@@ -3,7 +3,7 @@ import { messageOf, SluiceError } from '../errors/error.ts';
 import { describeKeys, parsePrivateKey, publicKeyOf, type TrustedKey } from './keys.ts';
 
 /** Bytes of one envelope: what it holds is read whole before it is believed. */
-const envelopeBytesMax = 4 * 1024 * 1024;
+export const envelopeBytesMax = 8 * 1024 * 1024;
 const signaturesMax = 16;
 
 /** Payload type of in-toto statements, which cosign verifies too. */

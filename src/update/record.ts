@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ConfigMap } from '../api/core.ts';
 import { names } from '../api/names.ts';
 import type { ClusterVersion, NodeUpdate, UpdatePreflight, UpdatePreflightStatus } from '../api/resources.ts';
-import { SluiceError } from '../errors/error.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
 import { type Finding, isAccepted, type Judgement } from '../gates/finding.ts';
 import { digestPart } from '../gates/gather.ts';
 import type { Release } from '../gates/target.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
-import { openEnvelope, signEnvelope } from '../trust/dsse.ts';
+import { envelopeBytesMax, openEnvelope, signEnvelope } from '../trust/dsse.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 
 /**
@@ -74,6 +75,47 @@ export const recordKeys = {
   report: 'report.dsse.json',
   publicKey: 'report.pub',
 } as const;
+
+/** Characters of an envelope that are kept as they are. A ConfigMap holds a MiB; what a fleet of 2,000 did is twice that. */
+const plainMax = 512 * 1024;
+const zipped = (key: string) => `${key}.gz`;
+
+/** An envelope as the ConfigMap of an update holds it under one of `recordKeys`: readable, or compressed where it is large. */
+export function packed(key: string, text: string): Pick<ConfigMap, 'data' | 'binaryData'> {
+  if (text.length <= plainMax) return { data: { [key]: text } };
+  return { binaryData: { [zipped(key)]: gzipSync(text).toString('base64') } };
+}
+
+/** What `packed` put there; undefined where nothing is. Errors: InputInvalid. */
+export function unpacked({ metadata, data, binaryData }: ConfigMap, key: string): string | undefined {
+  const bytes = binaryData?.[zipped(key)];
+  if (data?.[key] !== undefined || bytes === undefined) return data?.[key];
+  try {
+    return gunzipSync(Buffer.from(bytes, 'base64'), { maxOutputLength: envelopeBytesMax }).toString('utf8');
+  } catch (error) {
+    throw new SluiceError(
+      'InputInvalid',
+      `${zipped(key)} of the ConfigMap ${metadata.name} cannot be read: ${messageOf(error)}`,
+    );
+  }
+}
+
+/** Whether the report of the update is there. */
+export function isReported({ data, binaryData }: ConfigMap): boolean {
+  return (data?.[recordKeys.report] ?? binaryData?.[zipped(recordKeys.report)]) !== undefined;
+}
+
+/** The patch by which the signed report takes the place of what was accepted. */
+export function reportPatch(object: ConfigMap, report: string, publicPem: string): object {
+  const kept = packed(recordKeys.report, report);
+  const { resourceVersion } = object.metadata;
+  const hasBytes = object.binaryData !== undefined || kept.binaryData !== undefined;
+  return {
+    metadata: { resourceVersion },
+    data: { [recordKeys.accepted]: null, [recordKeys.publicKey]: publicPem, ...kept.data },
+    ...(hasBytes ? { binaryData: { [zipped(recordKeys.accepted)]: null, ...kept.binaryData } } : {}),
+  };
+}
 
 export interface AcceptedFacts {
   readonly now: number;
@@ -182,18 +224,24 @@ export async function writeRecord(
   const label = recordLabelOf(record.to.image);
   const first = `sluice-update-${label}-${clusterVersion.metadata.generation ?? 0}`;
   const body = Buffer.from(JSON.stringify(record));
-  const data = { [recordKeys.accepted]: signEnvelope(acceptedPayloadType, body, privatePem) };
+  const kept = packed(recordKeys.accepted, signEnvelope(acceptedPayloadType, body, privatePem));
   for (let same = 1; same <= samesMax; same += 1) {
     const name = same === 1 ? first : `${first}-${same}`;
     try {
-      await client.create(kind, { metadata: { name, namespace, labels: { [recordLabel]: label } }, data });
+      await client.create(kind, { metadata: { name, namespace, labels: { [recordLabel]: label } }, ...kept });
       return;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
     const standing = await client.get(kind, name, namespace);
-    if (standing.data?.[recordKeys.report] !== undefined) continue;
-    await client.patch(kind, name, { data }, { namespace }); // A try before this one was cut short.
+    if (isReported(standing)) continue;
+    // A try before this one was cut short.
+    await client.patch(
+      kind,
+      name,
+      { ...kept, data: { [recordKeys.accepted]: null, ...kept.data } },
+      { namespace },
+    );
     return;
   }
   throw new SluiceError('Conflict', `there are ${samesMax} records by the name ${first} already`, {
@@ -214,10 +262,9 @@ export async function openRecord(
   const labelSelector = `${recordLabel}=${recordLabelOf(image)}`;
   const { items } = await client.list(client.kinds.ConfigMap, { namespace, labelSelector });
   const [object] = items.sort(newestRecordFirst);
-  const text = object?.data?.[recordKeys.accepted];
-  if (object === undefined || text === undefined || object.data?.[recordKeys.report] !== undefined) {
-    return undefined;
-  }
+  if (object === undefined || isReported(object)) return undefined;
+  const text = unpacked(object, recordKeys.accepted);
+  if (text === undefined) return undefined;
   const { body, payloadType } = openEnvelope(text, [key]);
   if (payloadType !== acceptedPayloadType) {
     throw new SluiceError('InputInvalid', `the ConfigMap ${object.metadata.name} holds ${payloadType}`);

@@ -5,7 +5,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { inTotoPayloadType, signEnvelope } from '../trust/dsse.ts';
 import { generateSigningKey, publicKeyOf, type TrustedKey } from '../trust/keys.ts';
-import { newestRecordFirst, openRecord, recordKeys, recordLabel } from './record.ts';
+import { newestRecordFirst, openRecord, recordLabel, reportPatch } from './record.ts';
 import { completionStatement } from './report.ts';
 
 /**
@@ -79,13 +79,9 @@ export async function reportCompleted(
   const [nodes, updates] = await Promise.all([client.all(kinds.Node), client.all(kinds.NodeUpdate)]);
   const facts = { platform, nodes, updates };
   const body = completionStatement(clusterVersion, open.record, facts);
-  const { name, resourceVersion } = open.object.metadata;
-  const data = {
-    [recordKeys.accepted]: null,
-    [recordKeys.report]: signEnvelope(inTotoPayloadType, body, privatePem),
-    [recordKeys.publicKey]: key.publicPem,
-  };
-  await client.patch(kinds.ConfigMap, name, { metadata: { resourceVersion }, data }, { namespace });
+  const { name } = open.object.metadata;
+  const patch = reportPatch(open.object, signEnvelope(inTotoPayloadType, body, privatePem), key.publicPem);
+  await client.patch(kinds.ConfigMap, name, patch, { namespace });
   faultPoint('update-reported');
   await removeOld(client, namespace);
   return name;
