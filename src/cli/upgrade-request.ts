@@ -86,7 +86,9 @@ export async function untilCompleted(
   const what = `the update to ${label} to be completed`;
   const version = await follow(client, { timeoutMs: completedMs, what, signal }, (each) => {
     if (!isGoingTo(each, digest) || each.status?.history?.[0]?.state === 'Completed') return true;
-    view.show(stepOf(label, conditionOf(each, 'Progressing')?.message ?? ''));
+    const progressing = conditionOf(each, 'Progressing');
+    // Until the first pass it still tells of the release before.
+    if (progressing?.status === 'True') view.show(stepOf(label, progressing.message ?? ''));
     return false;
   });
   view.end();
