@@ -18,10 +18,12 @@ export async function startCluster(of: {
   readonly dir: string;
   readonly release: string;
   readonly key: string;
+  readonly env?: NodeJS.ProcessEnv;
 }): Promise<ChildProcess> {
   const own = ['--dir', of.dir, '--release', of.release, '--key', of.key];
   const child = spawn(of.program, ['up', ...own, '--workload', 'none'], {
     stdio: ['ignore', 'ignore', 'pipe'],
+    env: of.env ?? process.env,
   });
   await new Promise<void>((resolve, reject) => {
     let said = '';

@@ -1,8 +1,11 @@
 /**
  * Whether memory grows: a cluster of three nodes (`sluice up`) under a steady load of everything that people and
- * machines ask of it, over and over, with a sample of each process every ten seconds. A line through the second half
- * of the samples says how many MiB an hour a process gains; the first half is for what fills up once (the API's
- * history, compiled code, caches with a bound). `--minutes N` (30), `--program FILE` (the single file).
+ * machines ask of it, over and over. What a process takes from the system every ten seconds says how much it needs, but
+ * not whether it grows: a heap fills up until it is collected, which may be once in a quarter of an hour. So from a third
+ * of the time on, every two minutes, each process is made to collect all that nobody reaches, and what is left is
+ * weighed: the live objects, and what the process still holds of the system. A line through these says how many MiB an
+ * hour it gains. The first third is for what fills up once (the API's history, compiled code, caches with a bound).
+ * `--minutes N` (30), `--program FILE` (the single file).
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,6 +31,7 @@ import { makeRelease, testKey } from '../tests/bundles.ts';
 import { repository } from '../tests/tier.ts';
 import { type ClusterProcess, processesBelow, startCluster } from './cluster.ts';
 import { ended } from './engines.ts';
+import { type Inspected, inspect, inspectable, type Live } from './heap.ts';
 import { keep, lineThrough, type Memory, median, memoryOf, say } from './measure.ts';
 
 const { values: options } = parseArgs({
@@ -39,8 +43,9 @@ const { values: options } = parseArgs({
 
 const sampleMs = 10_000;
 const stepMs = 60_000;
-/** MiB an hour, with a slope that is clear (|r|), from which a process counts as growing. */
-const growth = { perHour: 20, correlation: 0.7 };
+const weighMs = 120_000;
+/** MiB an hour, with a slope that is clear (r), from which a process counts as growing. */
+const growth = { live: 6, own: 20, correlation: 0.7 };
 
 const dir = mkdtempSync(join(tmpdir(), 'sluice-soak-'));
 const key = testKey();
@@ -59,6 +64,7 @@ const cluster = await startCluster({
   dir: layout.dir,
   release: installed.path,
   key: join(dir, 'key.pub'),
+  env: inspectable,
 });
 
 const state = await readState(layout);
@@ -109,6 +115,7 @@ const loads: Readonly<Record<string, { pauseMs: number; once: () => Promise<void
         }
       };
       const open = Promise.all([ConfigMap, NodeUpdate, Node, Secret, ConfigMap].map(follow));
+      open.catch(() => {}); // One that is cut before its time is told below.
       await sleep(1_500);
       cut.abort();
       await open;
@@ -213,36 +220,74 @@ interface Sample extends Memory {
   readonly hours: number;
 }
 
-function trendOf(process: ClusterProcess, samples: readonly Sample[]) {
-  const own = samples.map(({ ownMiB }) => ownMiB);
-  const rss = samples.map(({ rssMiB }) => rssMiB);
-  const later = samples.slice(Math.floor(samples.length / 2));
-  const { slope, correlation } = lineThrough(later.map(({ hours, ownMiB }) => ({ x: hours, y: ownMiB })));
+/** One process: what it takes, and what is left of it after each collection. */
+interface Seen {
+  readonly samples: Sample[];
+  readonly weighed: (Sample & Live)[];
+}
+
+const rangeOf = (values: readonly number[]) => ({
+  first: values[0] ?? 0,
+  median: median(values),
+  last: values.at(-1) ?? 0,
+  peak: Math.max(...values),
+});
+
+function trendOf(process: ClusterProcess, { samples, weighed }: Seen) {
+  const line = (of: (each: Sample & Live) => number) => {
+    const { slope, correlation } = lineThrough(weighed.map((each) => ({ x: each.hours, y: of(each) })));
+    return { perHour: slope, correlation };
+  };
+  const liveOf = ({ heapMiB, externalMiB }: Live) => heapMiB + externalMiB;
+  const live = line(liveOf);
+  const own = line(({ ownMiB }) => ownMiB);
+  const isClear = ({ correlation }: { correlation: number }) => correlation > growth.correlation;
   return {
     role: process.role,
     node: process.node,
     samples: samples.length,
-    ownMiB: { first: own[0] ?? 0, median: median(own), last: own.at(-1) ?? 0, peak: Math.max(...own) },
-    rssMiB: { first: rss[0] ?? 0, median: median(rss), last: rss.at(-1) ?? 0, peak: Math.max(...rss) },
-    ownMiBPerHour: slope,
-    correlation,
-    grows: slope > growth.perHour && correlation > growth.correlation,
+    weighed: weighed.length,
+    rssMiB: rangeOf(samples.map(({ rssMiB }) => rssMiB)),
+    ownMiB: rangeOf(samples.map(({ ownMiB }) => ownMiB)),
+    liveMiB: { ...rangeOf(weighed.map(liveOf)), ...live },
+    collectedOwnMiB: { ...rangeOf(weighed.map(({ ownMiB }) => ownMiB)), ...own },
+    grows: (live.perHour > growth.live && isClear(live)) || (own.perHour > growth.own && isClear(own)),
   };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 try {
   const processes = processesBelow(cluster.pid ?? 0);
-  const samples = new Map<ClusterProcess, Sample[]>(processes.map((each) => [each, []]));
+  const all = new Map<ClusterProcess, Seen>(processes.map((each) => [each, { samples: [], weighed: [] }]));
+  const inspectors = new Map<ClusterProcess, Inspected>();
   const gone = new Set<ClusterProcess>();
   const began = performance.now();
-  const endsAt = began + Number(options.minutes) * 60_000;
+  const lastsMs = Number(options.minutes) * 60_000;
   const working = Object.entries(loads).map(([name, load]) => repeat(name, load));
-  while (performance.now() < endsAt) {
-    const hours = (performance.now() - began) / 3_600_000;
-    for (const [each, seen] of samples) {
+  const hours = () => (performance.now() - began) / 3_600_000;
+  let weighAt = began + lastsMs / 3;
+  while (performance.now() < began + lastsMs) {
+    const weighs = performance.now() >= weighAt;
+    if (weighs) weighAt += weighMs;
+    for (const [each, { samples, weighed }] of all) {
       try {
-        seen.push({ hours, ...memoryOf(each.pid) });
-      } catch {
+        samples.push({ hours: hours(), ...memoryOf(each.pid) });
+        if (!weighs) continue;
+        const inspected = inspectors.get(each) ?? (await inspect(each.pid));
+        inspectors.set(each, inspected);
+        const live = await inspected.live();
+        weighed.push({ hours: hours(), ...live, ...memoryOf(each.pid) });
+      } catch (error) {
+        if (isRunning(each.pid)) throw error;
+        if (!gone.has(each))
+          say(`${each.role} ${each.node ?? ''} ended after ${(60 * hours()).toFixed(1)} minutes`);
         gone.add(each);
       }
     }
@@ -250,17 +295,20 @@ try {
   }
   over.abort();
   await Promise.all(working);
+  for (const inspected of inspectors.values()) inspected.end();
   const minutes = (performance.now() - began) / 60_000;
-  say(
-    `${minutes.toFixed(1)} minutes; own memory in MiB:\n${'process'.padEnd(26)} first median  last  peak   MiB/h     r`,
-  );
-  const results = [...samples].map(([each, seen]) => trendOf(each, seen));
-  for (const each of results) {
-    const { first, median: middle, last, peak } = each.ownMiB;
-    const numbers = [first, middle, last, peak].map((value) => value.toFixed(1).padStart(6)).join('');
-    const slope = `${each.ownMiBPerHour.toFixed(1).padStart(8)}${each.correlation.toFixed(2).padStart(6)}`;
-    const words = each.grows ? '   grows' : '';
-    say(`${`${each.role} ${each.node ?? ''}`.padEnd(25)} ${numbers}${slope}${words}`);
+  say(`${minutes.toFixed(1)} minutes; MiB taken, live after a collection, and still taken then:`);
+  say(`${'process'.padEnd(25)}   RSS  peak   live  last  MiB/h     r    own  last  MiB/h     r`);
+  const results = [...all].map(([each, seen]) => trendOf(each, seen));
+  for (const { role, node, rssMiB, liveMiB, collectedOwnMiB, grows } of results) {
+    const columns = [
+      [rssMiB.median, rssMiB.peak],
+      ...[liveMiB, collectedOwnMiB].map((each) => [each.first, each.last, each.perHour]),
+    ].map((values) => values.map((value) => value.toFixed(1).padStart(6)).join(''));
+    const [taken, live, own] = columns;
+    const r = (each: { correlation: number }) => each.correlation.toFixed(2).padStart(6);
+    const name = `${role} ${node ?? ''}`.padEnd(25);
+    say(`${name}${taken} ${live}${r(liveMiB)} ${own}${r(collectedOwnMiB)}${grows ? '   grows' : ''}`);
   }
   for (const [name, { done, failed, lastError }] of counts) {
     say(
