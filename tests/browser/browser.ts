@@ -11,6 +11,8 @@ const flags = [
 ];
 const lookMs = 60_000;
 const tabsMax = 80;
+/** Tests beside these make networks on the host, which Chromium notices; the page asks again for what it lost. */
+const networkChanged = 'net::ERR_NETWORK_CHANGED';
 /** What has the focus, by the name that it bears for a reader. */
 const focusedName =
   "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? ''";
@@ -68,7 +70,8 @@ export async function openTab(browser: Browser, address: string, view: View = de
   let expected = false;
   page.on('pageerror', (error) => faults.push(`thrown: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error') logged.push(`console: ${message.text()}`);
+    if (message.type() !== 'error' || message.text().includes(networkChanged)) return;
+    logged.push(`console: ${message.text()}`);
   });
   page.on('request', (request) => {
     if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) {

@@ -18,16 +18,14 @@ const pages: readonly (readonly [path: string, statement: RegExp])[] = [
   ['update', /^The cluster runs 1\.0\.0$/],
   ['update/1.0.0', /^The cluster runs 1\.0\.0 already\.$/],
   ['preflight', /^No release was looked at yet$/],
-  ['nodes', /^2000 nodes: 500 staged and held, 1500 up to date$/],
-  ['nodes?view=calendar', /^2000 nodes: 500 staged and held, 1500 up to date$/],
+  ['nodes', /^40 nodes: 10 staged and held, 30 up to date$/],
+  ['nodes?view=calendar', /^40 nodes: 10 staged and held, 30 up to date$/],
   ['nodes/node-0003', /It runs 1\.0\.0, and 1\.1\.0 is staged$/],
 ];
 /** Frames of which a part is seen only by scrolling sideways. */
 const framesThatScroll = `[...document.querySelectorAll('.sluice-node-frame, .sluice-week-frame')]
   .filter((frame) => frame.scrollWidth > frame.clientWidth).map((frame) => frame.className)`;
-const fleet = 2_000;
-/** A fleet's first list, on a machine with other work; the time itself is measured by bench/run console. */
-const fleetMs = 120_000;
+const fleet = 40;
 
 describe('how the console looks', needs('browser'), () => {
   const served = serve(async (client) => {
@@ -37,35 +35,14 @@ describe('how the console looks', needs('browser'), () => {
     });
   });
 
-  test('it tells how two thousand nodes are, and goes on while they change', async () => {
-    const tab = await served.tab();
-    await tab.page
-      .getByText('500 nodes are staged and held by a closed window')
-      .waitFor({ timeout: fleetMs });
-    const { client } = served;
-    const update = await client.get(client.kinds.NodeUpdate, 'node-0003');
-    await client.updateStatus(client.kinds.NodeUpdate, { ...update, status: steady('1.0.0') });
-    await tab.page.getByText('499 nodes are staged and held by a closed window').waitFor();
-    const changed = await client.get(client.kinds.NodeUpdate, 'node-0003');
-    await client.updateStatus(client.kinds.NodeUpdate, {
-      ...changed,
-      status: heldByWindow('1.0.0', '1.1.0'),
-    });
-    await tab.page.getByText('500 nodes are staged and held by a closed window').waitFor();
-    await tab.close();
-  });
-
   for (const view of views) {
     test(`every page fits ${view.width} px and is readable by all (${view.name})`, async () => {
       const tab = await served.tab('', view);
       tab.expectErrors(); // No registry of these nodes tells the graph.
-      await tab.page.locator('[data-statement]').waitFor({ timeout: fleetMs });
+      await tab.page.locator('[data-statement]').waitFor();
       for (const [path, statement] of pages) {
         await tab.open(path);
-        await tab.page
-          .locator('[data-statement]')
-          .filter({ hasText: statement })
-          .waitFor({ timeout: fleetMs });
+        await tab.page.locator('[data-statement]').filter({ hasText: statement }).waitFor();
         await tab.assertAccessible(`/${path} (${view.name})`);
         const [width = 0, wanted = 0] = await tab.page.evaluate<number[]>(
           `['documentElement', 'body'].map((name) => document[name]).concat(document.getElementById('main'))
@@ -82,7 +59,7 @@ describe('how the console looks', needs('browser'), () => {
 
   test('everything is reached by keyboard, in the order in which it is seen', async () => {
     const tab = await served.tab();
-    await tab.page.locator('[data-statement]').waitFor({ timeout: fleetMs });
+    await tab.page.locator('[data-statement]').waitFor();
     const seen: string[] = [];
     for (let press = 0; press < 14; press += 1) {
       await tab.page.keyboard.press('Tab');

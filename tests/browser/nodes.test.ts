@@ -44,6 +44,21 @@ describe('the nodes', needs('browser'), () => {
     });
   });
 
+  test('the overview tells how two thousand nodes are, and goes on while they change', async () => {
+    const tab = await served.tab();
+    const { client } = served;
+    await tab.page.getByText('1 node is staged and held by a closed window').waitFor();
+    const write = async (status: NodeUpdateStatus) => {
+      const update = await client.get(client.kinds.NodeUpdate, 'worker-900');
+      await client.updateStatus(client.kinds.NodeUpdate, { ...update, status });
+    };
+    await write(heldByWindow('1.0.0', '1.1.0'));
+    await tab.page.getByText('2 nodes are staged and held by a closed window').waitFor();
+    await write(steady('1.0.0'));
+    await tab.page.getByText('1 node is staged and held by a closed window').waitFor();
+    await tab.close();
+  });
+
   test('of two thousand, those that need somebody stand first, and only what is seen is drawn', async () => {
     const tab = await served.tab('nodes');
     const { page } = tab;

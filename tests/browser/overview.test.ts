@@ -88,8 +88,9 @@ describe('the overview', needs('browser'), () => {
     const tab = await served.tab();
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     tab.expectErrors();
-    await served.cluster.restart();
-    await tab.page.getByText('The connection to the cluster is lost').waitFor();
+    // It may be back before this process is told that it is.
+    const lost = tab.page.getByText('The connection to the cluster is lost').waitFor();
+    await Promise.all([lost, served.cluster.restart()]);
     await tab.page.getByText('The cluster runs 1.0.0', { exact: true }).waitFor();
     await tab.page.getByText('The connection to the cluster is lost').waitFor({ state: 'detached' });
     const { client } = served;

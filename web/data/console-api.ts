@@ -36,7 +36,7 @@ export function createConsoleApi(base: string): ConsoleApi {
     body?: object,
     signal?: AbortSignal,
   ): Promise<Response> {
-    const response = await fetch(new URL(`api/${path}`, base), {
+    const response = await fetchAgain(method, new URL(`api/${path}`, base), {
       method,
       headers: {
         accept: 'application/json',
@@ -59,12 +59,33 @@ export function createConsoleApi(base: string): ConsoleApi {
     session: async () => await know(await request('GET', 'session')),
     login: async (by) => await know(await request('POST', 'session', by)),
     logout: async () => void (await request('DELETE', 'session')),
-    act: async (action, body) => await (await request('POST', `actions/${action}`, body)).json(),
-    read: async (path, signal) => await (await request('GET', path, undefined, signal)).json(),
+    act: async (action, body) =>
+      (await (await request('POST', `actions/${action}`, body)).json()) as Record<string, unknown>,
+    read: async <T>(path: string, signal?: AbortSignal) =>
+      (await (await request('GET', path, undefined, signal)).json()) as T,
     text: async (path, signal) => await (await request('GET', path, undefined, signal)).text(),
     stream: (signal) => request('GET', 'stream', undefined, signal),
     changeStream: async (stream, body) => void (await request('POST', `stream/${stream}`, body)),
   };
+}
+
+/** Milliseconds after which a read is tried again that nobody answered. */
+const againMs = [200, 1_000];
+
+/**
+ * A machine that changes its network (a cable, a tunnel, a container that starts) loses what it was asking for. Reads
+ * are asked for again; what changes something is not, since nobody knows whether it was done.
+ */
+async function fetchAgain(method: string, url: URL, init: RequestInit): Promise<Response> {
+  for (const pauseMs of method === 'GET' ? againMs : []) {
+    try {
+      return await fetch(url, init);
+    } catch (error) {
+      if (init.signal?.aborted === true) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+  return await fetch(url, init);
 }
 
 async function errorOf(response: Response): Promise<ConsoleError> {

@@ -7,10 +7,23 @@ import { PageHead } from '../parts/page-head.tsx';
 import { words } from '../words/english.ts';
 import { Overview } from './overview/overview.tsx';
 
-const Nodes = lazy(async () => ({ default: (await import('./nodes/nodes.tsx')).Nodes }));
-const Preflight = lazy(async () => ({ default: (await import('./preflight/preflight.tsx')).Preflight }));
-const Releases = lazy(async () => ({ default: (await import('./releases/releases.tsx')).Releases }));
-const Update = lazy(async () => ({ default: (await import('./update/update.tsx')).Update }));
+const Nodes = lazy(async () => ({ default: (await twice(() => import('./nodes/nodes.tsx'))).Nodes }));
+const Preflight = lazy(async () => ({
+  default: (await twice(() => import('./preflight/preflight.tsx'))).Preflight,
+}));
+const Releases = lazy(async () => ({
+  default: (await twice(() => import('./releases/releases.tsx'))).Releases,
+}));
+const Update = lazy(async () => ({ default: (await twice(() => import('./update/update.tsx'))).Update }));
+
+/** What the network lost once is asked for again. */
+async function twice<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch {
+    return await load();
+  }
+}
 
 /** The page of the address. All but the overview are loaded when they are first opened. */
 export function Current() {
