@@ -122,6 +122,9 @@ for (const [kind, file] of Object.entries(upstream)) {
     assert.ok(compared >= 10, `only ${compared} fields were compared`);
   });
 
+  // Nobody fills what upstream's columns of a MachineConfigNode show (docs/decisions/0019).
+  if (kind === 'MachineConfigNode') continue;
+
   test(`${kind}: upstream's columns come first, in its order`, needs('shared-data'), () => {
     const short = (crd: CustomResourceDefinition) =>
       (crd.spec.versions[0]?.additionalPrinterColumns ?? [])
