@@ -45,9 +45,9 @@ export interface WriterHome {
 }
 
 /**
- * What comes is only written; the flushed file itself is hashed before it gets its name, so that one reading proves
- * both what came and what the disk made of it. Small chunks are gathered to `readBytes`, so that the disk sees few and
- * large writes whatever the network gives.
+ * What comes is only written; the flushed file itself is hashed before it gets its name, so that one reading answers
+ * for what came and for what was made of it (docs/decisions/0020). Small chunks are gathered to `readBytes`, so that
+ * the disk sees few and large writes whatever the network gives.
  */
 export function createBlobWriter(
   digest: Digest,
