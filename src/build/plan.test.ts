@@ -286,10 +286,16 @@ test('C10 C16 a source that breaks off is gone on with, and one that lies about 
   );
   const lying = await registry(t, shelfOf(amd64, withoutBlobs(wrong.raw)));
   const other = await openStore(join(directory, 'lying'));
-  await assert.rejects(transferImages(other, [await lying.plan(wrong.raw.digest)]), {
-    code: 'DigestMismatch',
-    message: /web/,
-  });
+  const refused = { code: 'DigestMismatch', message: /web/ };
+  const planOfWrong = await lying.plan(wrong.raw.digest);
+  await assert.rejects(transferImages(other, [planOfWrong]), refused);
+  // Nor by a build that goes on behind what one before it had left.
+  const [layer] = planOfWrong.items.filter(({ size }) => size === 5);
+  assert.ok(layer);
+  const left = await other.begin(layer.digest, 5);
+  await left?.write(Buffer.from('ab'));
+  await left?.suspend();
+  await assert.rejects(transferImages(other, [planOfWrong]), refused);
 });
 
 test('C18 images that share a layer fetch it once, at the same time or not', async (t) => {

@@ -100,11 +100,12 @@ async function transferBlob(store: Store, blob: PlannedBlob, count: (bytes: numb
       });
       return;
     } catch (error) {
-      // What an interrupted build had left was the bad part, and is gone now.
-      if (writer.offset > 0 && isSluiceError(error, 'DigestMismatch')) continue;
       const mayPass = isSluiceError(error, 'Unreachable', 'Stalled', 'MediaLost');
+      // A writer that nobody ends would keep the blob to itself for ever.
       if (mayPass) await writer.suspend();
       else await writer.abort();
+      // What an interrupted build had left may be the bad part, and is gone now.
+      if (writer.offset > 0 && isSluiceError(error, 'DigestMismatch')) continue;
       if (!mayPass || attempt >= retriesMax) throw named(error, item);
       await sleep(retryBaseMs * 2 ** attempt);
     }
