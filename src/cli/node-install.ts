@@ -53,6 +53,7 @@ export async function installHost(options: InstallOptions): Promise<void> {
 
 /** What the Pod was given; undefined while the certificates are not there. Errors: Usage. */
 async function readFacts(programId: string, options: InstallOptions) {
+  const { hostPort } = await import('../http/client.ts');
   const { env } = process;
   const need = (name: string) => {
     const value = env[name];
@@ -62,7 +63,7 @@ async function readFacts(programId: string, options: InstallOptions) {
   };
   const read = (directory: string, name: string) => readFile(join(directory, name), 'utf8');
   const host = need('KUBERNETES_SERVICE_HOST');
-  const server = `https://${host.includes(':') ? `[${host}]` : host}:${need('KUBERNETES_SERVICE_PORT')}`;
+  const server = `https://${hostPort(host, Number(need('KUBERNETES_SERVICE_PORT')))}`;
   const lockHost = env.SLUICE_LOCK_SERVICE_HOST;
   try {
     return {
@@ -81,7 +82,9 @@ async function readFacts(programId: string, options: InstallOptions) {
       },
       ...(lockHost === undefined
         ? {}
-        : { lock: await lockOf(`http://${lockHost}:${env.SLUICE_LOCK_SERVICE_PORT ?? '3333'}/`) }),
+        : {
+            lock: await lockOf(`http://${hostPort(lockHost, Number(env.SLUICE_LOCK_SERVICE_PORT ?? 3333))}/`),
+          }),
     };
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;

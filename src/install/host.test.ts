@@ -130,6 +130,74 @@ test('a new program: its registry answers before the old one is told to end, and
   assert.ok(!existsSync(join(host, 'etc/sluice/cluster')));
 });
 
+test('an installer that was cut short at any word to systemd does the rest the next time', async () => {
+  const program = programOf('cut');
+  const id = await programIdOf(program);
+  for (const word of ['daemon-reload', 'enable --now', 'enable sluice-node', 'restart']) {
+    const systemd = playSystemd();
+    const host = hostAt(`cut-${word.replaceAll(' ', '-')}`);
+    let cuts = 1;
+    const systemctl = async (words: readonly string[]) => {
+      if (words.join(' ').startsWith(word) && cuts-- > 0) throw new Error('cut short');
+      return await systemd.systemctl(words);
+    };
+    await assert.rejects(keepHost(host, program, facts(id), systemctl), /cut short/);
+    await keepHost(host, program, facts(id), systemctl);
+    assert.deepEqual(
+      systemd.said.filter((each, index) => systemd.said.indexOf(each) === index),
+      [
+        'daemon-reload',
+        `enable --now sluice-registry@${id}.service`,
+        'enable sluice-node.service',
+        'restart --no-block sluice-node.service',
+      ],
+      word,
+    );
+    systemd.said.length = 0;
+    assert.deepEqual(await keepHost(host, program, facts(id), systemctl), [], word);
+    assert.deepEqual(systemd.said, [], word);
+  }
+});
+
+test('back to the program before while it still lies there: it is the current one again', async () => {
+  const systemd = playSystemd();
+  const host = hostAt('back');
+  const [old, next] = [programOf('back-old'), programOf('back-next')];
+  const [oldId, nextId] = [await programIdOf(old), await programIdOf(next)];
+  await keepHost(host, old, facts(oldId), systemd.systemctl);
+  await keepHost(host, next, facts(nextId), systemd.systemctl);
+  systemd.said.length = 0;
+  await keepHost(host, old, facts(oldId), systemd.systemctl);
+  assert.equal(readlinkSync(join(host, 'var/lib/sluice/program/current')), oldId);
+  assert.equal(systemd.said.at(-1), 'restart --no-block sluice-node.service');
+  await keepHost(host, old, facts(oldId, { token: 'x' }), systemd.systemctl);
+  assert.ok(existsSync(join(host, 'var/lib/sluice/program/current/sluice')));
+});
+
+test('a new registry that never answers ends no old one, however often it is looked at', async () => {
+  const systemd = playSystemd();
+  const host = hostAt('mute');
+  const [old, next] = [programOf('mute-old'), programOf('mute-next')];
+  const [oldId, nextId] = [await programIdOf(old), await programIdOf(next)];
+  await keepHost(host, old, facts(oldId), systemd.systemctl);
+  let isMute = true;
+  const systemctl = async (words: readonly string[]) => {
+    const isStart = words.join(' ') === `enable --now sluice-registry@${nextId}.service`;
+    if (isMute && isStart) throw new Error('Job for sluice-registry failed');
+    const text = await systemd.systemctl(words);
+    // systemd starts it anew every two seconds.
+    const mute = `sluice-registry@${nextId}.service loaded activating auto-restart x\n`;
+    return isMute && words[0] === 'list-units' ? `${text}${mute}` : text;
+  };
+  for (let look = 0; look < 2; look += 1)
+    await assert.rejects(keepHost(host, next, facts(nextId), systemctl), /sluice-registry failed/);
+  assert.deepEqual([...systemd.running], [`sluice-registry@${oldId}.service`]);
+  isMute = false;
+  await keepHost(host, next, facts(nextId), systemctl);
+  assert.deepEqual([...systemd.running], [`sluice-registry@${nextId}.service`]);
+  assert.equal(systemd.said.at(-1), 'restart --no-block sluice-node.service', 'the agent follows');
+});
+
 test('a worker gets the agent alone; one that was of the control plane loses its registry', async () => {
   const systemd = playSystemd();
   const host = hostAt('worker');

@@ -3,7 +3,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { writeDurable } from '../durable/file.ts';
+import { fsyncFile, writeDurable } from '../durable/file.ts';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import { run } from '../process/run.ts';
 
@@ -217,7 +217,8 @@ export async function keepHost(
   const changed: string[] = [];
   const files = hostFiles(facts);
   const { programId } = facts;
-  if (await putProgram(root, program, programId)) changed.push(`${programs}/${programId}/sluice`);
+  const newProgram = await putProgram(root, program, programId);
+  if (newProgram) changed.push(`${programs}/${programId}/sluice`);
   if (await putCommand(root)) changed.push(commandLink);
   for (const { path, text, mode } of files) {
     const at = join(root, path);
@@ -225,11 +226,14 @@ export async function keepHost(
     await writeDurable(at, text, { mode });
     changed.push(path);
   }
-  const units = changed.some((path) => path.startsWith(unitDirectory));
-  if (units) await systemctl(['daemon-reload']);
+  const hasChanged = (some: readonly HostFile[]) => some.some(({ path }) => changed.includes(path));
+  const units = files.filter(({ path }) => path.startsWith(unitDirectory));
+  await unlessDone(root, { what: 'reloaded', of: units, again: hasChanged(units) }, () =>
+    systemctl(['daemon-reload']),
+  );
   const instance = facts.worker ? undefined : `${registryUnit}${programId}.service`;
-  const running = await instances(systemctl);
-  if (instance !== undefined && !running.includes(instance)) {
+  const { running, answering } = await instances(systemctl);
+  if (instance !== undefined && !answering.includes(instance)) {
     // Type=notify: this returns when the new one answers.
     await systemctl(['enable', '--now', instance]);
     changed.push(instance);
@@ -240,17 +244,34 @@ export async function keepHost(
     await systemctl(['stop', '--no-block', old]);
     changed.push(old);
   }
-  const restart = changed.some(
-    (path) => path === `${unitDirectory}/${nodeUnit}` || path === nodeFacts || path.startsWith(programs),
-  );
-  if (restart) {
+  const agent = files.filter(({ path }) => path === `${unitDirectory}/${nodeUnit}` || path === nodeFacts);
+  const again = newProgram || hasChanged(agent);
+  await unlessDone(root, { what: 'restarted', of: [programId, agent], again }, async () => {
     await systemctl(['enable', nodeUnit]);
     // It is up when it has registered, which may take as long as the API is away: not the installer's to wait for.
     await systemctl(['restart', '--no-block', nodeUnit]);
     changed.push(nodeUnit);
-  }
+  });
   if (changed.length > 0) await removeOld(root, programId, running, instance);
   return changed;
+}
+
+/**
+ * Does what belongs to files that were put, and remembers it: an installer that was ended in between, or whose host
+ * refused, finds the files as they should be the next time, and must not take that for the rest.
+ */
+async function unlessDone(
+  root: string,
+  { what, of, again }: { readonly what: string; readonly of: unknown; readonly again: boolean },
+  act: () => Promise<unknown>,
+): Promise<void> {
+  const mark = join(root, programs, what);
+  const wanted = createHash('sha256').update(JSON.stringify(of)).digest('hex');
+  if (!again && (await readFile(mark, 'utf8').catch(() => '')) === wanted) return;
+  // Of what is done anew, the mark must not be that of the time before.
+  await rm(mark, { force: true });
+  await act();
+  await writeDurable(mark, wanted);
 }
 
 async function putProgram(root: string, program: string, programId: string): Promise<boolean> {
@@ -258,12 +279,16 @@ async function putProgram(root: string, program: string, programId: string): Pro
   const at = join(directory, 'sluice');
   const link = join(root, programs, 'current');
   const there = await readFile(join(directory, 'whole'), 'utf8').catch(() => '');
-  if (there === programId) return false;
-  await mkdir(directory, { recursive: true });
-  await copyFile(program, `${at}.new`);
-  await chmod(`${at}.new`, 0o755);
-  await rename(`${at}.new`, at);
-  await writeDurable(join(directory, 'whole'), programId);
+  const isCurrent = (await readlink(link).catch(() => '')) === programId;
+  if (there === programId && isCurrent) return false;
+  if (there !== programId) {
+    await mkdir(directory, { recursive: true });
+    await copyFile(program, `${at}.new`);
+    await chmod(`${at}.new`, 0o755);
+    await fsyncFile(`${at}.new`);
+    await rename(`${at}.new`, at);
+    await writeDurable(join(directory, 'whole'), programId);
+  }
   await rm(`${link}.new`, { force: true });
   await symlink(programId, `${link}.new`);
   await rename(`${link}.new`, link);
@@ -291,7 +316,10 @@ async function removeCommand(root: string): Promise<void> {
   if (target === `${programs}/current/sluice`) await rm(at);
 }
 
-async function instances(systemctl: Systemctl): Promise<string[]> {
+/** Instances of the registry: all that run, and those that have said that they answer. */
+async function instances(
+  systemctl: Systemctl,
+): Promise<{ readonly running: readonly string[]; readonly answering: readonly string[] }> {
   const text = await systemctl([
     'list-units',
     '--plain',
@@ -299,7 +327,15 @@ async function instances(systemctl: Systemctl): Promise<string[]> {
     '--state=active,activating,reloading',
     `${registryUnit}*.service`,
   ]);
-  return text.split('\n').flatMap((line) => /^\s*(sluice-registry@[0-9a-f]+\.service)/.exec(line)?.[1] ?? []);
+  const found = text.split('\n').flatMap((line) => {
+    const [, unit, state] = /^\s*(sluice-registry@[0-9a-f]+\.service)\s+\S+\s+(\S+)/.exec(line) ?? [];
+    return unit === undefined ? [] : [{ unit, answers: state !== 'activating' }];
+  });
+  return {
+    running: found.map(({ unit }) => unit),
+    // One that fails is started again and again, and is `activating` all the time.
+    answering: found.filter(({ answers }) => answers).map(({ unit }) => unit),
+  };
 }
 
 /** Programs that nothing runs any more; one whose registry still ends its pulls goes the next time. */
@@ -323,7 +359,7 @@ async function removeOld(
 
 /** Stops what was installed and takes it away; store, state and keys stay. */
 export async function removeHost(root: string, systemctl: Systemctl): Promise<void> {
-  for (const unit of [nodeUnit, ...(await instances(systemctl))]) {
+  for (const unit of [nodeUnit, ...(await instances(systemctl)).running]) {
     await systemctl(['disable', '--now', unit]);
   }
   for (const path of [
