@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpdatePreflight } from '../api/resources.ts';
+import { coverageCheck } from '../gates/preflight.ts';
 import { gateData } from './update-gate.ts';
 
 const now = Date.parse('2026-11-30T03:00:00Z');
@@ -15,12 +16,14 @@ function preflight(
   return {
     apiVersion: 'config.openshift.io/v1alpha1',
     kind: 'UpdatePreflight',
-    metadata: { name: `p-${letter}`, namespace: 'openshift-cluster-version' },
+    metadata: { name: `p-${letter}`, namespace: 'openshift-cluster-version', generation: 1 },
     spec: { version },
     status: {
+      observedGeneration: 1,
       runID: 'r',
       verdict: 'Passed',
       checkSet: 'set',
+      checks: [{ name: coverageCheck, component: 'release', result: 'Passed' }],
       finishedAt: '2026-11-30T02:00:00Z',
       source: { version: '4.16.0', digest: source },
       target: { version, digest: digest(letter) },
@@ -49,6 +52,9 @@ test('a release may be asked for when its last report passed, for its digest and
     nothing,
     'too old',
   );
+  // A person took an acceptance back, and nobody has judged anew yet.
+  assert.deepEqual(data([preflight('a', '4.17.0', { observedGeneration: 0 })]), nothing);
+  assert.deepEqual(data([preflight('a', '4.17.0', { checks: [] })]), nothing, 'not all checks were read');
 });
 
 test('a version that names two releases opens the gate for neither; their digests still do', () => {

@@ -1,7 +1,7 @@
 import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
-import { preflightFact, sourceOf } from '../gates/gather.ts';
-import { staleness } from '../gates/preflight.ts';
+import { sourceOf } from '../gates/gather.ts';
+import { passedDigests, passedUntil } from '../gates/passed.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { runController, watchOf } from '../kube/controller.ts';
 import { writePolicyFacts } from '../kube/policy-facts.ts';
@@ -27,18 +27,15 @@ export interface GateFacts {
 }
 
 /**
- * The releases that may be asked for: those whose last report passed, for this very digest and from the release that
- * runs now, and is not too old. Pure.
+ * The releases that may be asked for: those that `passedDigests` lets through. What is written here goes on to count
+ * where Sluice is dead, so that a report is believed no further than the update itself would believe it. Pure.
  */
 export function gateData({ preflights, source, releases, now }: GateFacts): GateData {
   const passed = new Map<string, string>();
   for (const preflight of preflights) {
-    const report = preflightFact(preflight);
-    if (report === undefined || report.verdict !== 'Passed' || report.targetDigest === '') continue;
-    const { targetDigest: digest, checkSet } = report;
-    const target = { verified: true, digest, ...(checkSet === undefined ? {} : { checkSet }) } as const;
-    if (staleness({ now, source: { digest: source }, target }, report) !== undefined) continue;
-    passed.set(digest, preflight.status?.target?.version ?? '');
+    for (const digest of passedDigests([preflight], { now, source })) {
+      passed.set(digest, preflight.status?.target?.version ?? '');
+    }
   }
   const named = [...passed].filter(([digest, version]) => {
     const others = releases.filter((release) => release.version === version && release.payload !== digest);
@@ -54,7 +51,7 @@ export function gateData({ preflights, source, releases, now }: GateFacts): Gate
   };
 }
 
-/** A report grows too old without anything changing in the API. */
+/** Releases come and go, and a report grows too old, without anything changing that is watched. */
 const lookMs = 30_000;
 
 /** Keeps the parameter of the update gate until the signal aborts. */
@@ -72,15 +69,14 @@ export async function runUpdateGate(options: {
   async function reconcile(): Promise<{ requeueAfterMs: number }> {
     const version = await client.tryGet(kinds.ClusterVersion, clusterVersion);
     const { items: preflights } = await client.list(kinds.UpdatePreflight, { namespace });
-    const data = gateData({
-      preflights,
-      source: version === undefined ? '' : sourceOf(version).digest,
-      releases: await knownBundles(client),
-      now: clock.now(),
-    });
+    const source = version === undefined ? '' : sourceOf(version).digest;
+    const releases = await knownBundles(client);
+    const now = clock.now();
+    const data = gateData({ preflights, source, releases, now });
     const outcome = await writePolicyFacts(client, updateGate, { ...data });
     if (outcome !== 'unchanged') logger.info({ ...data }, 'update gate');
-    return { requeueAfterMs: lookMs };
+    const ends = passedUntil(preflights, { now, source }) ?? Number.POSITIVE_INFINITY;
+    return { requeueAfterMs: Math.min(lookMs, ends - now) };
   }
 
   await runController({
