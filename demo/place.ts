@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Claim, claimFile } from '../src/durable/claim.ts';
 import { readJson, writeJson } from '../src/durable/file.ts';
-import { SluiceError } from '../src/errors/error.ts';
+import { SluiceError, systemCode } from '../src/errors/error.ts';
 import { startTicksOf } from '../src/up/state.ts';
 import { shown } from './stage.ts';
 
@@ -27,8 +27,24 @@ const removal = { recursive: true, force: true, maxRetries: 20, retryDelay: 200 
 /** Milliseconds within which a run that is asked to end has ended its cluster and removed it. */
 const endMsMax = 150_000;
 
-/** Takes the place for this process. Errors: Conflict where another run has it. */
+/** By these a place of the demo is known: all else in it is removed without asking. */
+const marks: readonly string[] = [claimName, 'up.log'];
+
+/** A person may name any directory. Errors: Conflict where files stand in it that are none of ours. */
+async function requireOurs(directory: string): Promise<void> {
+  const names = await readdir(directory).catch((error: unknown): string[] => {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw error;
+  });
+  if (names.length === 0 || marks.some((mark) => names.includes(mark))) return;
+  throw new SluiceError('Conflict', `${shown(directory)} holds files that are not of ./quickstart`, {
+    next: 'Everything in its place is removed: name a directory that is empty or not there, --dir DIR',
+  });
+}
+
+/** Takes the place for this process. Errors: Conflict where another run has it, or it is somebody else's. */
 export async function takePlace(directory: string): Promise<Place> {
+  await requireOurs(directory);
   const claim = await claimed(directory, 0);
   if (claim === undefined) {
     const holder = await holderOf(directory);
@@ -40,8 +56,9 @@ export async function takePlace(directory: string): Promise<Place> {
   return await placeOf(directory, claim);
 }
 
-/** Takes the place from the run that has it, which is asked to end and cleans up. Errors: Timeout. */
+/** Takes the place from the run that has it, which is asked to end and cleans up. Errors: Conflict, Timeout. */
 export async function takePlaceOver(directory: string, say: (text: string) => void): Promise<Place> {
+  await requireOurs(directory);
   let claim = await claimed(directory, 0);
   if (claim === undefined) {
     const holder = await holderOf(directory);
