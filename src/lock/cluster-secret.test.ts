@@ -72,3 +72,25 @@ test('what is accepted is read again when it is old, or when something else is s
   at = 60_000;
   assert.deepEqual(await secrets(false), ['two'], 'what was read last counts');
 });
+
+test('readings that fail one upon the other leave nothing behind: the next question is answered', async () => {
+  let at = 0;
+  const waiting: PromiseWithResolvers<readonly string[]>[] = [];
+  const secrets = rememberSecrets(
+    () => {
+      waiting.push(Promise.withResolvers());
+      return waiting.at(-1)?.promise ?? Promise.reject(new Error('none'));
+    },
+    { monotonic: () => at },
+  );
+  const first = secrets(false);
+  at = 20_000; // The API does not answer, and the next one does not wait for it.
+  const second = secrets(false);
+  for (const each of waiting) each.reject(new Error('the API is gone'));
+  await assert.rejects(first, /is gone/);
+  await assert.rejects(second, /is gone/);
+  const third = secrets(false);
+  assert.equal(waiting.length, 3, 'it reads again, at once');
+  waiting[2]?.resolve(['one']);
+  assert.deepEqual(await third, ['one']);
+});

@@ -19,8 +19,10 @@ export function rememberSecrets(
       return await before.secrets;
     const reading = {
       at: clock.monotonic(),
-      secrets: read().catch((error) => {
-        if (before !== undefined) return before.secrets;
+      secrets: read().catch(async (error: unknown) => {
+        const last = await before?.secrets.catch(() => undefined);
+        if (last !== undefined) return last;
+        // What could not be read is not worth remembering: who asks next reads again.
         if (known === reading) known = undefined;
         throw error;
       }),
