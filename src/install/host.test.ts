@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { loadConfig } from '../finalize/config-files.ts';
 import { type HostFacts, hostFiles, keepHost, programIdOf, removeHost } from './host.ts';
+import { labelOf } from './label.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sluice-host-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -246,6 +247,36 @@ test('the command is linked where people look for it, and nobody else’s is tou
   for (const each of [host, other]) await removeHost(each, systemd.systemctl);
   assert.ok(!existsSync(at(host)));
   assert.equal(readFileSync(at(other), 'utf8'), 'of somebody else');
+});
+
+test('a program is labelled before it has its name; where that fails, it has none and nothing is started', async () => {
+  const systemd = playSystemd();
+  const host = hostAt('labels');
+  const program = programOf('labels');
+  const id = await programIdOf(program);
+  const at = join(host, 'var/lib/sluice/program', id, 'sluice');
+  const refuse = () => Promise.reject(new Error('no such label'));
+  await assert.rejects(keepHost(host, program, facts(id), systemd.systemctl, refuse), /no such label/);
+  assert.deepEqual([existsSync(at), systemd.said], [false, []]);
+  const labelled: string[] = [];
+  await keepHost(host, program, facts(id), systemd.systemctl, async (path) => {
+    assert.ok(existsSync(join(host, path)) && !existsSync(at));
+    labelled.push(path);
+  });
+  assert.deepEqual(labelled, [`/var/lib/sluice/program/${id}/sluice.new`]);
+  assert.equal(readFileSync(at, 'utf8'), 'labels');
+});
+
+test('a host with SELinux is asked for the label by its own program, one without it for nothing', async () => {
+  const host = hostAt('selinux');
+  await labelOf(host)('/program');
+  mkdirSync(join(host, 'sys/fs/selinux'), { recursive: true });
+  writeFileSync(join(host, 'sys/fs/selinux/enforce'), '1');
+  // This one has no chcon.
+  await assert.rejects(labelOf(host)('/program'), {
+    code: 'CommandFailed',
+    message: /^chcon -t bin_t \/program: /,
+  });
 });
 
 test('a host without systemd is left as it is', async () => {

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { fsyncFile, writeDurable } from '../durable/file.ts';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import { run } from '../process/run.ts';
+import { type Label, labelOf } from './label.ts';
 
 /** What is put on a host of a cluster, and where; the same on every start, so that nothing changes where nothing did. */
 export interface HostFacts {
@@ -208,6 +209,7 @@ export async function keepHost(
   program: string,
   facts: HostFacts,
   systemctl: Systemctl,
+  label: Label = labelOf(root),
 ): Promise<readonly string[]> {
   if (!existsSync(join(root, systemdMark))) {
     throw new SluiceError('NotFound', 'this host runs no systemd, so nothing is put on it', {
@@ -217,7 +219,7 @@ export async function keepHost(
   const changed: string[] = [];
   const files = hostFiles(facts);
   const { programId } = facts;
-  const newProgram = await putProgram(root, program, programId);
+  const newProgram = await putProgram(root, { program, programId, label });
   if (newProgram) changed.push(`${programs}/${programId}/sluice`);
   if (await putCommand(root)) changed.push(commandLink);
   for (const { path, text, mode } of files) {
@@ -274,7 +276,10 @@ async function unlessDone(
   await writeDurable(mark, wanted);
 }
 
-async function putProgram(root: string, program: string, programId: string): Promise<boolean> {
+async function putProgram(
+  root: string,
+  { program, programId, label }: { program: string; programId: string; label: Label },
+): Promise<boolean> {
   const directory = join(root, programs, programId);
   const at = join(directory, 'sluice');
   const link = join(root, programs, 'current');
@@ -285,6 +290,7 @@ async function putProgram(root: string, program: string, programId: string): Pro
     await mkdir(directory, { recursive: true });
     await copyFile(program, `${at}.new`);
     await chmod(`${at}.new`, 0o755);
+    await label(`${programs}/${programId}/sluice.new`);
     await fsyncFile(`${at}.new`);
     await rename(`${at}.new`, at);
     await writeDurable(join(directory, 'whole'), programId);
