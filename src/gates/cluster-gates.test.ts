@@ -276,6 +276,18 @@ for (const [name, gate, cluster, wanted, version, kubernetes] of table) {
   });
 }
 
+test('a few requests are named in the command that approves them; of many nobody is told to approve all', () => {
+  const nextOf = (count: number) => {
+    const requests = Array.from({ length: count }, (_, index) => {
+      return { name: `csr-${index}`, signer: 'kubelet', createdAt: now - 3_600_000, pending: true };
+    });
+    return signingRequestsGate(facts({ signingRequests: known(requests) }))[0]?.next ?? '';
+  };
+  assert.match(nextOf(2), /approve csr-0 csr-1\.$/);
+  assert.match(nextOf(300), /approve NAME … .*kubectl get csr/);
+  assert.doesNotMatch(nextOf(300), /csr-\d/);
+});
+
 /** 'Risk warning words' as what must stand in a finding. */
 function parts(wanted: string): string[] {
   const match = /^(Risk|Error) (blocking|warning) ?(.*)$/.exec(wanted);
