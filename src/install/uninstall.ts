@@ -6,6 +6,7 @@ import { ApiError, isNotFound } from '../kube/error.ts';
 import { waitForDeletion } from '../kube/wait.ts';
 import { uncordon } from '../lock/drain.ts';
 import { systemClock } from '../observe/clock.ts';
+import { signatureStep, takeOut } from '../release/signature-objects.ts';
 
 export interface UninstallOptions {
   /** Keeps the definitions with their objects, and the ConfigMaps and Secrets: a later installation goes on with them. */
@@ -85,7 +86,7 @@ export async function uninstallObjects(
     ({ kind }) => !policies.includes(kind) && !workloads.includes(kind) && !data.includes(kind),
   );
   if (options.keepData) return steps;
-  await removeOwnData(client, remove);
+  await removeOwnData(client, remove, step);
   await removeInstances(client, shipped, step);
   for (const kind of data) {
     await untilGone(client, await removeShipped((object) => object.kind === kind && isOurs(object)), options);
@@ -211,6 +212,7 @@ function registryObjects({ kinds, platform }: KubeClient): readonly [KindRef, st
 async function removeOwnData(
   client: KubeClient,
   remove: (kind: KindRef, object: KubeObject) => Promise<void>,
+  step: TakeStep,
 ): Promise<void> {
   const { kinds } = client;
   const { machineConfigNamespace, inUse, registrySecret, clusterVersionNamespace, configManagedNamespace } =
@@ -228,7 +230,15 @@ async function removeOwnData(
     namespace: configManagedNamespace,
     labelSelector: labels.releaseSignatures,
   });
-  for (const object of written.items) await remove(kinds.ConfigMap as KindRef, object);
+  for (const object of written.items) {
+    const done = signatureStep(object, new Set());
+    if (done.act === 'delete') await remove(kinds.ConfigMap as KindRef, object);
+    if (done.act !== 'takeOut') continue;
+    const { name, namespace = '' } = object.metadata;
+    await step({ act: 'release', kind: 'ConfigMap', namespace, name }, () =>
+      takeOut(client, object, done.keys),
+    );
+  }
   for (const [kind, name, namespace] of made) {
     const object = await client.tryGet(kind, name, namespace);
     if (object !== undefined) await remove(kind, object);

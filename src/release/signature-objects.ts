@@ -70,6 +70,17 @@ export function signatureStep(
   return { act: 'takeOut', keys: ours };
 }
 
+/** Takes signatures of ours out of a ConfigMap that is not ours alone (any more). Errors: the client's. */
+export async function takeOut(
+  client: KubeClient,
+  { metadata: { name, namespace = '', resourceVersion } }: ConfigMap,
+  keys: readonly string[],
+): Promise<void> {
+  const binaryData = Object.fromEntries(keys.map((key) => [key, null]));
+  const metadata = { resourceVersion, labels: { [labels.releaseSignatures]: null } };
+  await client.patch(client.kinds.ConfigMap, name, { metadata, binaryData }, { namespace });
+}
+
 /** Takes away the signatures of releases that are gone. @returns the names of the ConfigMaps. */
 export async function collectSignatures(
   client: KubeClient,
@@ -84,11 +95,7 @@ export async function collectSignatures(
     const { name, namespace = '', uid = '', resourceVersion = '' } = object.metadata;
     try {
       if (step.act === 'delete') await client.delete(ConfigMap, name, { namespace, uid, resourceVersion });
-      else {
-        const binaryData = Object.fromEntries(step.keys.map((key) => [key, null]));
-        const metadata = { resourceVersion, labels: { [labels.releaseSignatures]: null } };
-        await client.patch(ConfigMap, name, { metadata, binaryData }, { namespace });
-      }
+      else await takeOut(client, object, step.keys);
       collected.push(name);
     } catch (error) {
       if (!isConflict(error)) throw error; // Somebody writes to it: looked at again.
