@@ -39,3 +39,12 @@ test('K2 a node of which nothing is known yet is not ready and holds nothing, an
   assert.deepEqual([empty.registryReachable, empty.releases], [false, []]);
   assert.equal(addressOf(node), undefined);
 });
+
+test('what a node says is its address becomes a part of paths and URLs, so that only an IP address counts', () => {
+  const at = (address: string) =>
+    addressOf({ ...node, status: { addresses: [{ type: 'InternalIP', address }] } });
+  assert.deepEqual(['10.0.0.1', 'fd00::1'].map(at), ['10.0.0.1', 'fd00::1']);
+  for (const bad of ['../../etc/x', '10.0.0.1/..', 'master-0', '', '10.0.0.1@evil']) {
+    assert.equal(at(bad), undefined, bad);
+  }
+});

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Condition, Node } from '../api/core.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 import { findCondition } from './conditions.ts';
@@ -54,9 +55,13 @@ interface BundleFacts {
 /** Reason with which a node says that its own registry does not answer: its content is what it last was. */
 export const registryUnreachable = 'RegistryUnreachable';
 
-/** The address that registries are dialled at: the first InternalIP. */
+/**
+ * The address that registries are dialled at: the first InternalIP. A node writes it itself and the API server takes
+ * any text; others make names of files and URLs of it, so what is no IP address is none.
+ */
 export function addressOf(node: Node): string | undefined {
-  return node.status?.addresses?.find((each) => each.type === 'InternalIP')?.address;
+  const address = node.status?.addresses?.find((each) => each.type === 'InternalIP')?.address;
+  return address !== undefined && isIP(address) !== 0 ? address : undefined;
 }
 
 /**
