@@ -49,3 +49,22 @@ test('at most a few passwords wait to be checked; the rest are told to come agai
   assert.equal(answers.filter((answer) => answer === 'busy').length, 40 - 16);
   assert.equal(await authenticate(asking('openshift', 'right')), 'openshift');
 });
+
+test('a password that became right since the last look is found before it is refused; a wrong one costs one look more', async () => {
+  let users: HtpasswdEntry[] = [{ user: 'openshift', hash: hashSync('old', 4) }];
+  let looks = 0;
+  const authenticate = createAuthenticator({
+    users: () => users,
+    refresh: async () => {
+      looks += 1;
+      users = [...users.slice(0, 1), { user: 'openshift', hash: hashSync('new', 4) }];
+    },
+    clientCertificates: false,
+  });
+  assert.equal(await authenticate(asking('openshift', 'old')), 'openshift');
+  assert.equal(looks, 0);
+  assert.equal(await authenticate(asking('openshift', 'new')), 'openshift');
+  assert.equal(looks, 1);
+  assert.equal(await authenticate(asking('openshift', 'wrong')), undefined);
+  assert.equal(looks, 2);
+});

@@ -10,6 +10,11 @@ export type Authenticate = (request: IncomingMessage) => Promise<string | undefi
 export interface AuthOptions {
   /** The lines in force. Several may have one name: both generations are valid while passwords change. */
   readonly users: () => readonly HtpasswdEntry[];
+  /**
+   * Reads the lines anew, before a password is refused: who made the new one known may have been quicker than the
+   * look at the file, and a pull must not fail for that.
+   */
+  readonly refresh?: () => Promise<void>;
   /** Whether a certificate that the server's authorities signed is proof enough. */
   readonly clientCertificates: boolean;
   readonly now?: () => number;
@@ -34,8 +39,22 @@ export function createAuthenticator(options: AuthOptions): Authenticate {
   let queue: Promise<unknown> = Promise.resolve();
   let queued = 0;
 
+  const linesFor = (user: string) => options.users().filter((line) => line.user === user);
+
   async function check(user: string, password: string): Promise<boolean | 'busy'> {
-    const lines = options.users().filter((line) => line.user === user);
+    const lines = linesFor(user);
+    const right = await compare(lines, user, password);
+    if (right !== false || options.refresh === undefined) return right;
+    await options.refresh();
+    const added = linesFor(user).filter(({ hash }) => !lines.some((line) => line.hash === hash));
+    return added.length === 0 ? false : await compare(added, user, password);
+  }
+
+  async function compare(
+    lines: readonly HtpasswdEntry[],
+    user: string,
+    password: string,
+  ): Promise<boolean | 'busy'> {
     const keys = lines.map((line) => keyOf(secret, user, password, line.hash));
     if (keys.some((key) => (remembered.get(key) ?? 0) > now())) return true;
     if (queued >= queueMax) return 'busy';

@@ -83,10 +83,10 @@ export async function serveRegistry(options: RegistryServerOptions): Promise<Reg
     logger,
     clock: systemClock,
   });
-  const users = await watchedUsers(options.htpasswdFile, logger, watching);
+  const passwords = await watchedUsers(options.htpasswdFile, logger, watching);
   const isOpen = options.htpasswdFile === undefined && options.tls?.clientCaFile === undefined;
   const authenticate = createAuthenticator({
-    users,
+    ...passwords,
     clientCertificates: options.tls?.clientCaFile !== undefined,
   });
   const material = options.tls === undefined ? undefined : await readTls(options.tls);
@@ -144,23 +144,37 @@ async function watchedUsers(
   path: string | undefined,
   logger: Logger,
   watching: { signal: AbortSignal; pollMs?: number },
-): Promise<() => readonly HtpasswdEntry[]> {
-  if (path === undefined) return () => [];
+): Promise<{ readonly users: () => readonly HtpasswdEntry[]; readonly refresh: () => Promise<void> }> {
   let users: readonly HtpasswdEntry[] = [];
+  if (path === undefined) return { users: () => users, refresh: async () => {} };
+  let standing: string | undefined;
   const read = async () => {
     try {
-      users = parseHtpasswd(await readFile(path, 'utf8'), (line) =>
+      const text = await readFile(path, 'utf8');
+      if (text === standing) return; // Whoever guesses passwords writes no logs.
+      standing = text;
+      users = parseHtpasswd(text, (line) =>
         logger.warn({ path, line }, 'a line of the password file is not bcrypt and is left out'),
       );
     } catch (error) {
       // No file means no passwords yet; one that cannot be read changes nothing.
-      if (systemCode(error) === 'ENOENT') users = [];
-      else logger.error({ path, error: messageOf(error) }, 'the password file cannot be read');
+      if (systemCode(error) !== 'ENOENT') {
+        logger.error({ path, error: messageOf(error) }, 'the password file cannot be read');
+        return;
+      }
+      standing = undefined;
+      users = [];
     }
   };
-  await read();
-  watchFiles([path], () => void read(), watching);
-  return () => users;
+  // One after another: what was read first must not be taken last.
+  let reading = read();
+  const refresh = () => {
+    reading = reading.then(read);
+    return reading;
+  };
+  await reading;
+  watchFiles([path], () => void refresh(), watching);
+  return { users: () => users, refresh };
 }
 
 async function reloadTls(

@@ -63,6 +63,26 @@ test('a killed supervisor: what it supervised ends, and is told as killed', need
   await runner.close();
 });
 
+test('who looks while containers start takes none for killed', needs('busybox'), async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-start-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
+  let looking = true;
+  // Each look is a moment apart from the others, so that one of them falls into the end of a start.
+  const looks = Array.from({ length: 60 }, async () => {
+    while (looking) await runner.list();
+  });
+  for (let times = 0; times < 2; times += 1) await runner.start(endless(dir));
+  looking = false;
+  await Promise.all(looks);
+  assert.deepEqual(
+    (await runner.list()).map(({ state }) => state.phase),
+    Array.from({ length: 2 }, () => 'running'),
+  );
+  await runner.endAll(0);
+  await runner.close();
+});
+
 test('what a killed node left is ended without a probe', needs('busybox'), async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-left-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));

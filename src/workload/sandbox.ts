@@ -54,6 +54,8 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
     if (removing.has(id)) return undefined;
     const known = ended.get(id);
     if (known !== undefined) return known;
+    // Asked before the files are read: a start that ends in between would look like one that nobody is at.
+    const begins = starting.has(id);
     const directory = join(containers, id);
     const launch = await readJson<Launch>(join(directory, 'launch.json'));
     if (launch === undefined) return undefined;
@@ -64,7 +66,7 @@ export async function openSandboxRunner(options: SandboxOptions): Promise<Runner
     if (exited !== undefined) return remember(id, { launch, exited });
     if (alive) return { launch, running };
     if (removing.has(id)) return undefined;
-    if (running === undefined) return starting.has(id) ? undefined : await abandon(id, launch);
+    if (running === undefined) return begins ? undefined : await abandon(id, launch);
     return await abandon(id, launch, running);
   }
 
