@@ -1,6 +1,6 @@
 import type { ClusterOperator, ClusterVersion, NodeUpdate } from '../api/resources.ts';
 import { findCondition } from '../kube/conditions.ts';
-import { conditionOf } from './upgrade-view.ts';
+import { conditionOf, isJudged } from './upgrade-view.ts';
 
 /** Something that is wrong while an update runs, or that will be. */
 export interface HealthFinding {
@@ -63,7 +63,7 @@ function ofVersion(version: ClusterVersion): HealthFinding[] {
     found.push(told(failing, { ...weight, message, reference: waitsPage, resources }));
   }
   const accepted = conditionOf(version, 'ReleaseAccepted');
-  if (accepted?.status === 'False') {
+  if (accepted?.status === 'False' && isJudged(version)) {
     const wish = version.spec.desiredUpdate;
     const release = wish?.version ?? wish?.image ?? 'another release';
     const reason = accepted.reason ?? 'no reason';

@@ -8,6 +8,14 @@ export function conditionOf(version: ClusterVersion, type: string) {
   return findCondition(version.status?.conditions, type);
 }
 
+/** Whether the conditions tell of the request that stands in spec now, not of the one before it. */
+export function isJudged({ metadata, status }: ClusterVersion): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+}
+
+/** Conditions that tell of the request. */
+const ofRequest: readonly string[] = ['ReleaseAccepted', 'Invalid'];
+
 /**
  * What ClusterVersion says, in lines for a person: where it stands, then all that is not as it should be.
  *
@@ -29,6 +37,8 @@ export function versionLines(version: ClusterVersion, now: number, columns?: num
   for (const [type, good] of troubles) {
     const condition = conditionOf(version, type);
     if (condition === undefined || condition.status === good) continue;
+    // What was said of an earlier request is no news of this one.
+    if (ofRequest.includes(type) && !isJudged(version)) continue;
     lines.push('', `${type}=${condition.status}:`);
     if ((condition.reason ?? '') !== '') lines.push(`  Reason: ${condition.reason}`);
     const refusal = type === 'ReleaseAccepted' ? standingRefusal(version) : undefined;

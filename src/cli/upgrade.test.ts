@@ -81,6 +81,22 @@ test('a request that is refused while an update runs does not stall it, and is t
   assert.match(told([done]), /Warning +Update Stalled +The update to 1\.2\.0 is refused/);
 });
 
+test('what was said of an earlier request is not told of the one that took its place', () => {
+  const refused = [condition('ReleaseAccepted', 'False', 'words', 'PreconditionChecks')];
+  const told = (generation: number) => {
+    const at = version({ history: [done], conditions: refused });
+    const wished = {
+      ...at,
+      metadata: { ...at.metadata, generation },
+      spec: { clusterID: '', desiredUpdate: { version: '1.0.0' } },
+    };
+    const objects = { version: wished, operators: [], nodes: [], updates: [] };
+    return [...versionLines(wished, now), ...updateStatus(objects, now)].join('\n');
+  };
+  assert.match(told(1), /The update to 1\.0\.0 is refused/);
+  assert.doesNotMatch(told(2), /refused/);
+});
+
 test('P-128 a request that is looked at or refused is shown, with every reason on its own line', () => {
   const told = versionLines(
     version({
