@@ -1,3 +1,4 @@
+import { asCalled } from './called.ts';
 import { note } from './output.ts';
 import { bar } from './progress.ts';
 
@@ -8,6 +9,16 @@ export interface Step {
   readonly done?: number;
   readonly total?: number;
   readonly words: string;
+  /** What a person can do about what it waits for, where it waits for a person. */
+  readonly next?: string;
+}
+
+/** What to do about nodes that are held, where words tell of such: nothing else would let them go on. */
+export function heldNext(words: string): string | undefined {
+  const held = /\bnodes? that (?:is|are) held: (.*)/.exec(words)?.[1];
+  if (held === undefined) return undefined;
+  const window = /\bmarker_file\b/.test(held) ? ', sluice window open --nodes all --until 2h' : '';
+  return `sluice node why${window}`;
 }
 
 /**
@@ -17,9 +28,11 @@ export interface Step {
 export function stepOf(label: string, message: string): Step {
   const text = message.replace(/\s*\n\s*/g, ' ');
   const counts = /(\d{1,6}) of (\d{1,6}) (?:checks )?done(?: \(\d+% complete\))?(?:, )?/.exec(text);
-  if (counts === null) return { label, words: text };
+  const next = heldNext(text);
+  const said = { label, ...(next === undefined ? {} : { next }) };
+  if (counts === null) return { ...said, words: text };
   const words = text.slice(counts.index + counts[0].length);
-  return { label, done: Number(counts[1]), total: Number(counts[2]), words };
+  return { ...said, done: Number(counts[1]), total: Number(counts[2]), words };
 }
 
 export interface StepView {
@@ -44,13 +57,14 @@ export function createStepView(
     show(step) {
       best = furthest(best, step);
       if (stream.isTTY) {
-        const lines = barLines({ ...best, words: step.words }, stream.columns ?? 80);
-        const up = drawn > 0 ? `\u001b[${drawn}A` : '';
-        stream.write(up + lines.map((line) => `\u001b[2K${line}\n`).join(''));
+        const lines = barLines(toldOf(best, step), stream.columns ?? 80);
+        // What is below goes too: a step with a next one has a line more than others.
+        const up = drawn > 0 ? `\u001b[${drawn}A\u001b[J` : '';
+        stream.write(up + lines.map((line) => `${line}\n`).join(''));
         drawn = lines.length;
         return;
       }
-      const line = plainLine({ ...best, words: step.words });
+      const line = plainLine(toldOf(best, step));
       if (line !== told) say(line);
       told = line;
     },
@@ -58,6 +72,17 @@ export function createStepView(
       drawn = 0;
       best = undefined;
     },
+  };
+}
+
+/** The furthest numbers with the words of now. */
+function toldOf({ label, done, total }: Step, { words, next }: Step): Step {
+  return {
+    label,
+    words,
+    ...(done === undefined ? {} : { done }),
+    ...(total === undefined ? {} : { total }),
+    ...(next === undefined ? {} : { next }),
   };
 }
 
@@ -71,19 +96,18 @@ function shareOf({ done = 0, total = 0 }: Step): number {
   return total === 0 ? 0 : done / total;
 }
 
-function plainLine({ label, done, total, words }: Step): string {
+function plainLine({ label, done, total, words, next }: Step): string {
   const far = total === undefined ? '' : ` ${percent(done, total)} (${done} of ${total})`;
-  return `${label}:${far}${far !== '' && words !== '' ? ',' : ''}${words === '' ? '' : ` ${words}`}`;
+  return `${label}:${far}${far !== '' && words !== '' ? ',' : ''}${words === '' ? '' : ` ${words}`}${next === undefined ? '' : `\n  next: ${next}`}`;
 }
 
 function barLines(step: Step, columns: number): string[] {
-  const { label, done = 0, total, words } = step;
+  const { label, done = 0, total, words, next } = step;
   const text = total === undefined ? '' : `${percent(done, total).padStart(4)}  ${done} of ${total}`;
   const width = Math.max(10, Math.min(40, columns - label.length - text.length - 5));
   const first = `${label}  ${bar(shareOf(step), width)}  ${text}`.trimEnd();
-  return [first, `  ${words}`].map((line) =>
-    line.length < columns ? line : `${line.slice(0, columns - 2)}…`,
-  );
+  const lines = [first, `  ${words}`, ...(next === undefined ? [] : [asCalled(`  next: ${next}`)])];
+  return lines.map((line) => (line.length < columns ? line : `${line.slice(0, columns - 2)}…`));
 }
 
 function percent(done = 0, total = 0): string {

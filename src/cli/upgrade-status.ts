@@ -6,6 +6,7 @@ import { poolOf } from '../rollout/rules.ts';
 import { humanDuration, renderTable } from './output.ts';
 import type { Detail } from './upgrade-details.ts';
 import { type HealthFinding, healthFindings } from './upgrade-health.ts';
+import { heldNext } from './upgrade-progress.ts';
 import { conditionOf } from './upgrade-view.ts';
 
 /** The objects that the picture of an update is drawn from. */
@@ -30,7 +31,7 @@ export function updateStatus(objects: UpdateObjects, now: number, detail: Detail
   const lines = [
     ...controlPlane(objects, now, detail),
     ...workers(objects, now, detail),
-    ...health(healthFindings(objects), now, detail),
+    ...health(objects, now, detail),
   ];
   return lines;
 }
@@ -54,6 +55,8 @@ function controlPlane(objects: UpdateObjects, now: number, detail: Detail): stri
   const lines = ['= Control Plane =', ...pairs.map(([name, text]) => `${`${name}:`.padEnd(width)}${text}`)];
   const waiting = conditionOf(version, 'Progressing')?.message?.split(', waiting on ')[1];
   if (waiting !== undefined) lines.push(`${'Waiting on:'.padEnd(width)}${waiting}`);
+  const next = heldNext(waiting ?? '');
+  if (next !== undefined) lines.push(`${'Next:'.padEnd(width)}${next}`);
   const shown = detail === 'operators' || detail === 'all' ? behind : updating;
   if (shown.length > 0) {
     lines.push(
@@ -181,9 +184,18 @@ function nodeView(node: Node, { updates, version }: UpdateObjects, now: number):
   return view('Progressing', status?.message ?? '');
 }
 
-function health(findings: readonly HealthFinding[], now: number, detail: Detail): string[] {
+function health(objects: UpdateObjects, now: number, detail: Detail): string[] {
+  const findings = healthFindings(objects);
   const lines = ['', '= Update Health ='];
-  if (findings.length === 0) return [...lines, 'Nothing is wrong that is known of.'];
+  if (findings.length === 0) {
+    const waits = heldNext(conditionOf(objects.version, 'Progressing')?.message ?? '') !== undefined;
+    return [
+      ...lines,
+      waits
+        ? 'Nothing is wrong that is known of, but nodes are held: see Next above.'
+        : 'Nothing is wrong that is known of.',
+    ];
+  }
   const since = (finding: HealthFinding) =>
     finding.since === undefined ? '-' : humanDuration(now - Date.parse(finding.since));
   if (detail === 'health' || detail === 'all') {
