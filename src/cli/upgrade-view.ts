@@ -13,6 +13,20 @@ export function isJudged({ metadata, status }: ClusterVersion): boolean {
   return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
 }
 
+/** The request that has not become the update: what the cluster has, or goes to, is pending no more. */
+export function pendingWish({ spec, status }: ClusterVersion) {
+  const wish = spec.desiredUpdate;
+  const has = status?.desired;
+  if (wish === undefined || has === undefined) return wish;
+  const isThere =
+    wish.image === undefined
+      ? wish.version !== undefined && wish.version === has.version
+      : digestOf(wish.image) === digestOf(has.image);
+  return isThere ? undefined : wish;
+}
+
+const digestOf = (image: string) => image.slice(image.lastIndexOf('@') + 1);
+
 /** Conditions that tell of the request. */
 const ofRequest: readonly string[] = ['ReleaseAccepted', 'Invalid'];
 

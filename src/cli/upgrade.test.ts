@@ -6,7 +6,7 @@ import { acceptedAfter } from '../preflight/request.ts';
 import { acceptanceWarnings } from './upgrade-accept.ts';
 import { clusterConcerns, exitOf, recommendations } from './upgrade-recommend.ts';
 import { updateStatus } from './upgrade-status.ts';
-import { versionLines } from './upgrade-view.ts';
+import { pendingWish, versionLines } from './upgrade-view.ts';
 
 const now = Date.parse('2026-01-01T14:00:00Z');
 const digest = (letter: string): Digest => `sha256:${letter.repeat(64)}`;
@@ -79,6 +79,16 @@ test('a request that is refused while an update runs does not stall it, and is t
     /Warning +None +1\.2\.0, asked for meanwhile, is refused .*this update goes on/,
   );
   assert.match(told([done]), /Warning +Update Stalled +The update to 1\.2\.0 is refused/);
+});
+
+test('a request for what the cluster has is none that could be taken back', () => {
+  const pending = (desiredUpdate: object) =>
+    pendingWish({ ...version({}), spec: { clusterID: '', desiredUpdate } }) !== undefined;
+  assert.equal(pending({ version: '1.0.0' }), false);
+  assert.equal(pending({ version: '1.0.0', image: image('a') }), false);
+  assert.equal(pending({ image: `elsewhere.example/r@${digest('a')}` }), false);
+  assert.equal(pending({ version: '1.1.0' }), true);
+  assert.equal(pending({ version: '1.0.0', image: image('b') }), true);
 });
 
 test('what was said of an earlier request is not told of the one that took its place', () => {

@@ -217,14 +217,11 @@ async function alreadyThere(
 ): Promise<void> {
   const { desireUpdate } = await import('../update/desire.ts');
   const shown = release.version ?? release.image;
-  const wish = version.spec.desiredUpdate;
-  const isOther =
-    wish?.image === undefined
-      ? wish?.version !== undefined && wish.version !== release.version
-      : !wish.image.endsWith(`@${release.digest}`);
-  if (isOther) {
+  const { pendingWish } = await import('./upgrade-view.ts');
+  const other = pendingWish(version);
+  if (other !== undefined) {
     await desireUpdate(client, release, { force: false });
-    note(`Taken back: the request for ${wish?.version ?? wish?.image}.`);
+    note(`Taken back: the request for ${other.version ?? other.image}.`);
   }
   const isCompleted = version.status?.history?.[0]?.state === 'Completed';
   note(isCompleted ? `the cluster runs ${shown} already` : `the cluster is on its way to ${shown} already`);
@@ -338,9 +335,14 @@ async function clear(client: KubeClient): Promise<void> {
   const wish = version.spec.desiredUpdate;
   if (wish === undefined) return note('Nothing is asked for.');
   const { withdrawUpdate } = await import('../update/desire.ts');
+  const { pendingWish } = await import('./upgrade-view.ts');
   await withdrawUpdate(client);
   const [latest] = version.status?.history ?? [];
-  note(`Taken back: the request for ${wish.version ?? wish.image ?? 'an update'}.`);
+  note(
+    pendingWish(version) === undefined
+      ? 'There is nothing to take back: no request is pending.'
+      : `Taken back: the request for ${wish.version ?? wish.image ?? 'an update'}.`,
+  );
   if (latest !== undefined && latest.state !== 'Completed') {
     note(
       `${latest.version} has begun and goes on: an update cannot be left half way. Within a minor version the`,
