@@ -167,6 +167,30 @@ describe('what needs attention', () => {
     });
   });
 
+  test('a report against a release is trouble while that release is asked for, until the refusal tells it', () => {
+    const report = (target: string, character: string): Facts['preflights'][number] => ({
+      apiVersion: 'sluice.dev/v1',
+      kind: 'UpdatePreflight',
+      metadata: { name: `to-${target}` },
+      spec: { version: target },
+      status: {
+        verdict: 'Blocked',
+        message: 'stand against it',
+        target: { version: target, digest: digest(character) },
+      } as never,
+    });
+    const ids = (cluster: ClusterVersion) =>
+      problemsOf(
+        facts({ version: cluster, preflights: [report('1.1.0', 'b'), report('0.9.0', 'd')] }),
+        now,
+      ).map(({ id }) => id);
+    assert.deepEqual(ids(version({})), []);
+    assert.deepEqual(ids(version({ conditions: [accepted('Unknown', 'Looking')] }, wish)), [
+      'preflight-to-1.1.0',
+    ]);
+    assert.deepEqual(ids(version({ conditions: [accepted('False', refusal)] }, wish)), ['refused']);
+  });
+
   test('nodes that one gate holds are one problem, since the first of them', () => {
     const hold = (gate: string, since: string) => ({
       staged: { version: '1.1.0' },

@@ -230,7 +230,10 @@ function ofLocks({ locks }: Facts, now: number): Problem[] {
   );
 }
 
-/** Reports that stand against a release which nobody has asked for yet; of one that is asked for, the refusal tells. */
+/**
+ * Reports that stand against a release that is asked for, until its refusal tells of them; a report on one that nobody
+ * asks for is no trouble of the cluster, and stays on its own page.
+ */
 function ofPreflights(facts: Facts): Problem[] {
   const situation = situationOf(facts);
   const current = facts.version?.status?.desired.image.split('@')[1];
@@ -238,7 +241,9 @@ function ofPreflights(facts: Facts): Problem[] {
     if (status?.verdict !== 'Blocked' && status?.verdict !== 'Incomplete') return [];
     if (status.target?.digest === current) return [];
     const version = status.target?.version ?? spec.version ?? '';
-    if (openRequest(situation)?.to === version) return [];
+    const request = openRequest(situation);
+    if (request === undefined || request.refused) return [];
+    if (request.to !== version && !request.to.endsWith(`@${status.target?.digest}`)) return [];
     return [
       {
         id: `preflight-${metadata.name}`,
