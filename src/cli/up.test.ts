@@ -39,5 +39,10 @@ test('up status and up stop mean the cluster whose kubeconfig is in use', async 
   assert.match(other.stderr, /no cluster runs from \/nowhere\n {2}next: .*--dir DIR/);
   assert.equal(sluice('up', 'stop').stderr, `the cluster of ${directory} is stopped\n`);
   await gone;
-  assert.equal(sluice('up', 'stop').stderr, `no cluster runs from ${directory}\n`);
+  const again = sluice('up', 'stop');
+  assert.match(again.stderr, /^no cluster runs from .*; none of its containers is left\n$/);
+  assert.equal(again.status, 0);
+  const mistyped = sluice('up', 'stop', '--dir', '/nowhere');
+  assert.equal(mistyped.status, 1);
+  assert.match(mistyped.stderr, /no cluster runs from \/nowhere, nor did one ever\n {2}next: .*--dir DIR/);
 });

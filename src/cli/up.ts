@@ -41,7 +41,7 @@ export function command(): Command {
     .action((_, command: Command) => status(command.optsWithGlobals()));
   root
     .command('stop')
-    .description('End it; what is on the disk stays')
+    .description('End it, or what is left of one that was killed; what is on the disk stays')
     .action((_, command: Command) => stop(command.optsWithGlobals()));
   root.addHelpText(
     'after',
@@ -69,8 +69,9 @@ async function start(options: UpCommandOptions): Promise<void> {
   const { followParent, terminationSignal } = await import('../process/parent.ts');
   const { selfCommand } = await import('../program/self.ts');
   followParent();
+  const dir = resolve(options.dir ?? upDirectoryDefault);
   await runUp({
-    dir: resolve(options.dir ?? upDirectoryDefault),
+    dir,
     release: options.release === undefined ? undefined : resolve(options.release),
     keyFiles: (options.key ?? []).map((file) => resolve(file)),
     nodes,
@@ -79,7 +80,10 @@ async function start(options: UpCommandOptions): Promise<void> {
     logger: createLogger('up'),
     say: note,
     personReads: process.stderr.isTTY,
-    signal: terminationSignal(),
+    signal: terminationSignal(() => {
+      note('ended at once: containers of its nodes and their mounts may be left');
+      note(`  to end them: sluice up stop --dir ${dir}`);
+    }),
   });
 }
 
@@ -121,6 +125,20 @@ async function status(options: UpCommandOptions): Promise<void> {
 async function stop(options: UpCommandOptions): Promise<void> {
   const { stopRunning } = await import('../up/stop.ts');
   const { layout, looked } = await findRunning(options);
-  const ended = layout !== undefined && (await stopRunning(layout));
-  note(ended ? `the cluster of ${layout.dir} is stopped` : `no cluster runs from ${looked}`);
+  if (layout !== undefined && (await stopRunning(layout))) {
+    return note(`the cluster of ${layout.dir} is stopped`);
+  }
+  const { clearLeftovers } = await import('../up/leftovers.ts');
+  const { upLayout } = await import('../up/layout.ts');
+  const { directories } = findUpDirectories({ dir: options.dir }, process.env);
+  let known = false;
+  for (const directory of directories) {
+    if (!(await clearLeftovers(upLayout(directory)))) continue;
+    known = true;
+    note(`no cluster runs from ${directory}; none of its containers is left`);
+  }
+  if (known) return;
+  throw new SluiceError('NotFound', `no cluster runs from ${looked}, nor did one ever`, {
+    next: 'Name the directory that it was started with: sluice up stop --dir DIR.',
+  });
 }

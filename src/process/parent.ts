@@ -14,12 +14,17 @@ export function followParent(): void {
 /**
  * An AbortSignal that SIGTERM and SIGINT trigger once, with the name as the message of its reason; a second one ends
  * the process at once.
+ *
+ * @param atSecond called before that, to say what is left.
  */
-export function terminationSignal(): AbortSignal {
+export function terminationSignal(atSecond?: () => void): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143);
+      if (controller.signal.aborted) {
+        atSecond?.();
+        process.exit(name === 'SIGINT' ? 130 : 143);
+      }
       controller.abort(new DOMException(name, 'AbortError'));
     });
   }

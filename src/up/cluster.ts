@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { names } from '../api/names.ts';
@@ -16,10 +16,11 @@ import { keysFolder } from '../node/registry-side.ts';
 import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
-import { endContainers, notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { keepAuthFile } from './auth-file.ts';
 import { configureNode, ensureInstalled, ensureLockSecret } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
+import { leaveNoContainers } from './leftovers.ts';
 import { claimNetwork, freePort, type Network } from './network.ts';
 import { ensureAuthority, ensureIdentity, type Identity, identityName, writeKubeconfig } from './pki.ts';
 import { seedCluster } from './seed.ts';
@@ -101,7 +102,7 @@ export async function runUp(options: UpOptions): Promise<void> {
     options.say(`stopping: ${messageOf(options.signal.reason)}`);
   } finally {
     await supervisor.stop();
-    await leaveNoContainers(layout.nodes(options.nodes, 0));
+    await leaveNoContainers(layout);
     await network?.release();
     claim.release();
     if (options.signal.aborted) options.say('stopped');
@@ -401,11 +402,6 @@ async function runningVersion(client: KubeClient): Promise<string> {
 
 export function isInstalled(version: ClusterVersion | undefined): boolean {
   return version?.status?.history?.some(({ state }) => state === 'Completed') === true;
-}
-
-/** The nodes end their own containers; this is for those of a node that was killed. */
-async function leaveNoContainers(nodes: readonly NodePlan[]): Promise<void> {
-  for (const { containers } of nodes) if (existsSync(containers)) await endContainers(containers, 1_000);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

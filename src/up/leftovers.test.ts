@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { needs } from '../../tests/tier.ts';
+import { claimFile } from '../durable/claim.ts';
+import type { Digest } from '../oci/digest.ts';
+import { openRunner, probeRunner } from '../workload/probe.ts';
+import { upLayout } from './layout.ts';
+import { clearLeftovers } from './leftovers.ts';
+import { type UpState, writeState } from './state.ts';
+
+test('what a killed cluster left of its containers is ended, on every node', needs('busybox'), async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-leftovers-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const layout = upLayout(dir);
+  assert.equal(await clearLeftovers(layout), false, 'no cluster was ever started here');
+  // No process has this start time, so the cluster is dead.
+  await writeState(layout, { pid: process.pid, startTicks: -1 } as unknown as UpState);
+  const places = layout.nodes(2, 62).map(({ containers }) => containers);
+  for (const containers of places) {
+    const runner = await openRunner(containers, await probeRunner(containers, 'sandbox'));
+    await runner.start(endless(containers));
+    await runner.close();
+  }
+
+  const claim = await claimFile(layout.claim);
+  await assert.rejects(clearLeftovers(layout), { code: 'Conflict', message: /just being started/ });
+  claim?.release();
+
+  assert.equal(await clearLeftovers(layout), true);
+  for (const containers of places) {
+    const runner = await openRunner(containers, await probeRunner(containers, 'sandbox'));
+    assert.deepEqual(
+      (await runner.list()).map(({ state }) => state.phase),
+      ['exited'],
+    );
+    await runner.close();
+  }
+});
+
+function endless(dir: string) {
+  const image: Digest = `sha256:${'a'.repeat(64)}`;
+  const place = join(dir, 'sandbox', 'images', 'a'.repeat(64));
+  mkdirSync(join(place, 'rootfs'), { recursive: true });
+  copyFileSync('/bin/busybox', join(place, 'rootfs', 'busybox'));
+  const info = { digest: image, user: '', entrypoint: [], cmd: [], env: [], workingDir: '' };
+  writeFileSync(join(place, 'image.json'), JSON.stringify(info));
+  return {
+    podUid: 'pod',
+    podName: 'pod',
+    podNamespace: 'default',
+    container: 'main',
+    attempt: 0,
+    image,
+    argv: ['/busybox', 'sh', '-c', 'while :; do /busybox sleep 0.1; done'],
+    env: [],
+    workingDir: '',
+    readOnlyRoot: false,
+    noNewPrivileges: true,
+    capabilities: { add: [], drop: [] },
+    mounts: [],
+    terminationPath: '/dev/termination-log',
+    logPath: join(dir, 'log'),
+    logBytesMax: 10_000,
+  };
+}
