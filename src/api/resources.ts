@@ -568,6 +568,11 @@ export interface NodeUpdateStatus {
   staged?: NodeUpdateStatusStaged;
   /** The strategies that must all allow a reboot, such as marker_file and fleet_lock. */
   strategies?: string[];
+  /**
+   * The end of the window of spec that is closed on the node before it: used up by the reboot that it was
+   * for, or closed on the node itself.
+   */
+  closedWindow?: string;
   /** The weekly windows of the strategy periodic; absent where it is not in force. */
   calendar?: NodeUpdateStatusCalendar;
   /** Everything that holds the reboot now, what would hold it longest first. */

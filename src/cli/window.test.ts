@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSluiceError } from '../errors/error.ts';
-import { endOf, placeOf, stateOf } from './window.ts';
+import { endOf, placeOf } from './window.ts';
 
 const cluster = (by: string) => ({ kind: 'cluster', by });
 const host = { kind: 'host' };
@@ -38,11 +38,4 @@ test('a window ends after a time, or at one that is still to come', () => {
   assert.equal(endOf('1h30m', now), now + 5_400_000);
   assert.equal(endOf('2026-01-01T04:00:00Z', now), now + 4 * 3_600_000);
   assert.throws(() => endOf('2025-01-01T04:00:00Z', now), /in the past/);
-});
-
-test('a node without a window is closed; one whose window is over has ended', () => {
-  const now = Date.parse('2026-01-01T00:00:00Z');
-  assert.equal(stateOf(undefined, now), 'closed');
-  assert.equal(stateOf({ notAfter: '2026-01-01T00:00:01Z' }, now), 'open');
-  assert.equal(stateOf({ notAfter: '2026-01-01T00:00:00Z' }, now), 'ended');
 });

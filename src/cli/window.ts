@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import type { NodeUpdate } from '../api/resources.ts';
+import { type WindowState, windowState } from '../api/window.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ConnectOptions, connect, durationOption, withConnection } from './connect.ts';
@@ -216,8 +217,8 @@ async function showWindows(options: WindowOptions): Promise<void> {
   }
   if (options.nodes === undefined && (await showPools(options, format))) return;
   const rows: { node: string; state: WindowState; window: NodeUpdate['spec']['window'] }[] = [];
-  await eachNode(options, async (_, name, { spec: { window } }) => {
-    rows.push({ node: name, state: stateOf(window, Date.now()), window });
+  await eachNode(options, async (_, name, update) => {
+    rows.push({ node: name, state: windowState(update, Date.now()), window: update.spec.window });
   });
   if (format === 'json' || format === 'yaml') return await printObject(rows, format);
   if (format === 'name') return print(rows.map(({ node }) => `nodeupdate/${node}`).join('\n'));
@@ -229,7 +230,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
       return [
         node,
         state,
-        left > 0 ? humanDuration(left) : '',
+        state === 'open' ? humanDuration(left) : '',
         window.once === true ? 'yes' : 'no',
         window.release ?? 'any',
       ];
@@ -262,14 +263,6 @@ async function showPools(options: WindowOptions, format: ReturnType<typeof parse
       ]),
     );
   return true;
-}
-
-export type WindowState = 'open' | 'ended' | 'closed';
-
-/** @param now Unix milliseconds. */
-export function stateOf(window: NodeUpdate['spec']['window'], now: number): WindowState {
-  if (window === undefined) return 'closed';
-  return Date.parse(window.notAfter) > now ? 'open' : 'ended';
 }
 
 async function eachNode(

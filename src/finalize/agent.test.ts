@@ -229,11 +229,18 @@ test('B24 an update that does not boot keeps its slot and is not tried for ever'
 
 test('a window of the cluster becomes the marker once; taken back it is removed', async (t) => {
   const node = await createNode(t);
-  node.setDesired({ window: { notAfter: soon(), once: true } });
-  await node.boot('boot-1', ({ state }) => state === 'Idle');
+  const opened = { notAfter: soon(), once: true };
+  node.setDesired({ window: opened });
+  const open = await node.boot('boot-1', ({ state }) => state === 'Idle');
+  assert.equal(open?.closedWindow, undefined);
   assert.match(await readFile(node.marker, 'utf8'), /"once":true/);
   await rm(node.marker); // Consumed: the same window does not open again.
-  await node.boot('boot-1', ({ state }) => state === 'Idle');
+  const used = await node.boot('boot-1', ({ state }) => state === 'Idle');
+  assert.equal(
+    Date.parse(used?.closedWindow ?? ''),
+    opened.notAfter * 1000,
+    'the window is told to be closed',
+  );
   await assert.rejects(readFile(node.marker));
   node.setDesired({ window: { notAfter: soon() + 60 } });
   await node.boot('boot-1', ({ state }) => state === 'Idle');

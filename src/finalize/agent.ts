@@ -13,7 +13,7 @@ import type { OsDriver } from './driver.ts';
 import type { LockAnswer, LockRequest } from './fleet-lock.ts';
 import { createGrace } from './grace.ts';
 import { type Hold, lookAgainMs, nextLookMs } from './hold.ts';
-import { lookAtMarker, type Marker, removeMarker, writeMarker } from './marker.ts';
+import { closedWindowOf, lookAtMarker, type Marker, removeMarker, writeMarker } from './marker.ts';
 import { type MemoryFile, openMemory } from './memory.ts';
 import type { AgentMetrics } from './metrics.ts';
 import { type AgentReport, createReports } from './report.ts';
@@ -164,6 +164,10 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
     const schedule = await scheduleOf(rules);
     const graceSince = grace.since();
     const held = setback.hold();
+    const marker = await lookAtMarker(markerPath, {
+      allowWithoutExpiry: rules.marker.allowWithoutExpiry,
+      ownerUid: options.markerOwnerUid,
+    });
     return {
       config,
       ...(wanted === undefined ? {} : { desired: wanted }),
@@ -176,10 +180,8 @@ export function createFinalizationAgent(options: AgentOptions): FinalizationAgen
       ...(staged === undefined ? {} : { stagedByUs: staged }),
       ...(schedule === undefined ? {} : { schedule }),
       share,
-      marker: await lookAtMarker(markerPath, {
-        allowWithoutExpiry: rules.marker.allowWithoutExpiry,
-        ownerUid: options.markerOwnerUid,
-      }),
+      marker,
+      ...closedWindowOf(desired.window, marker),
       clock: { declared: rules.clockTrusted, ...(await options.clockEvidence()) },
       blockers: host?.blockers ?? [],
       users: host?.users ?? { kind: 'none' },

@@ -45,6 +45,8 @@ export interface Facts extends Omit<WindowFacts, 'config' | 'staged'> {
   /** Inhibitors, hooks, a young host, another agent: where a reboot is one of the host. */
   readonly blockers: readonly Hold[];
   readonly users: Users;
+  /** Unix seconds at which the window of the cluster ends whose marker is gone already. */
+  readonly closedWindow?: number;
   /** Since when users are the only thing on this node that holds it. */
   readonly graceSince?: number;
   /** The lock server's last answer to this intent; absent: not asked yet. */

@@ -183,6 +183,15 @@ export function markerAllows(
   return { kind: 'allowed', marker };
 }
 
+/** A window of the cluster became a marker: where that is gone, the window is closed here, used up for instance. */
+export function closedWindowOf(
+  window: { readonly notAfter?: number } | undefined,
+  look: MarkerLook,
+): { readonly closedWindow?: number } {
+  const gone = look.kind === 'denied' && look.reason === 'NoMarker';
+  return gone && window?.notAfter !== undefined ? { closedWindow: window.notAfter } : {};
+}
+
 /** Opens the window: writes the marker file, whole or not at all, with the owner and mode that are asked of it. */
 export async function writeMarker(path: string, marker: Marker): Promise<void> {
   const words = {

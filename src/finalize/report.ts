@@ -23,6 +23,8 @@ export interface AgentReport {
   readonly staging?: { readonly release: string; readonly failures: number };
   /** The weekly windows, where the strategy `periodic` is in force. */
   readonly calendar?: { readonly timeZone: string; readonly windows: readonly WeeklyWindow[] };
+  /** When the window of the cluster would have ended that is closed here already, RFC 3339. */
+  readonly closedWindow?: string;
   readonly configWarnings: readonly string[];
 }
 
@@ -67,6 +69,7 @@ export function createReports(
       ...(facts.schedule === undefined
         ? {}
         : { calendar: { timeZone: facts.schedule.zone.name, windows: facts.schedule.windows } }),
+      ...(facts.closedWindow === undefined ? {} : { closedWindow: rfc3339(facts.closedWindow * 1000) }),
       configWarnings: facts.config.warnings,
     };
   };

@@ -32,3 +32,11 @@ test('the weekly windows are shown as people write them, and go with the strateg
   });
   assert.equal((statusOf(report, '0.1.0', undefined, 0) as { calendar?: unknown }).calendar, null);
 });
+
+test('a window that is closed on the node is told, and no more once another one is open', () => {
+  const closedWindow = '2026-01-01T00:00:00Z';
+  const told = (of: AgentReport) =>
+    (statusOf(of, '0.1.0', undefined, 0) as Record<string, unknown>).closedWindow;
+  assert.equal(told({ ...report, closedWindow }), closedWindow);
+  assert.equal(told(report), null);
+});

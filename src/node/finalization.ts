@@ -43,6 +43,7 @@ export function statusOf(
     state: report.state,
     strategies: report.strategies,
     calendar: calendarOf(report),
+    closedWindow: report.closedWindow ?? null,
     message: messageOf(report),
     booted: deployment(report.os.booted),
     staged: deployment(report.os.staged),

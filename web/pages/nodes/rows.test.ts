@@ -38,12 +38,17 @@ test('a node is its Node, the report of its agent and its slot; who needs somebo
   ];
   const rows = nodeRows(
     {
-      nodes: [node('n10'), node('n2'), node('n1'), node('n0')],
+      nodes: [node('n10'), node('n3'), node('n2'), node('n1'), node('n0')],
       updates: [
         update(
           'n10',
           { state: 'Idle', booted: { version: '1.1.0' } },
           { window: { notAfter: '2026-11-29T00:00:00Z' } },
+        ),
+        update(
+          'n3',
+          { state: 'Idle', closedWindow: '2026-11-30T01:00:00Z' },
+          { window: { notAfter: '2026-11-30T01:00:00Z', once: true } },
         ),
         update('n2', { state: 'Finalizing' }, { window: { notAfter: '2026-11-30T01:00:00Z', once: true } }),
         update('n1', { state: 'Held', conditions: [degraded] }),
@@ -57,6 +62,7 @@ test('a node is its Node, the report of its agent and its slot; who needs somebo
     [
       ['n1', 'trouble'],
       ['n2', 'Finalizing'],
+      ['n3', 'Idle'],
       ['n10', 'Idle'],
       ['n0', 'absent'],
     ],
@@ -64,8 +70,9 @@ test('a node is its Node, the report of its agent and its slot; who needs somebo
   assert.equal(rows[0]?.message, 'the image cannot be pulled');
   assert.equal(rows[1]?.slot?.state, 'Granted');
   assert.equal(rows[1]?.window?.once, true);
-  assert.equal(rows[2]?.window, undefined, 'a window that has ended is none');
-  assert.equal(countStates(rows).get('Idle'), 1);
+  assert.equal(rows[2]?.window, undefined, 'a window that a reboot has used up is none');
+  assert.equal(rows[3]?.window, undefined, 'a window that has ended is none');
+  assert.equal(countStates(rows).get('Idle'), 2);
 });
 
 test('nodes are found by state, by the gate that holds them, and by any word that is shown', () => {

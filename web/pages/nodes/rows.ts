@@ -1,5 +1,6 @@
 import type { Node } from '../../../src/api/core.ts';
 import type { FleetLockGroup, NodeUpdate, NodeUpdateStatusHold } from '../../../src/api/resources.ts';
+import { openWindowOf } from '../../../src/api/window.ts';
 import { conditionOf, controlPlaneOf, type Facts, notReady } from '../../data/facts.ts';
 
 /** How a node's agent stands; `absent` where none has ever reported, `trouble` where it needs a person. */
@@ -86,7 +87,7 @@ function rowOf(
   now: number,
 ): NodeRow {
   const status = update?.status;
-  const window = update?.spec.window;
+  const window = update === undefined ? undefined : openWindowOf(update, now);
   const degraded = conditionOf(update, 'Degraded');
   const troubled = degraded?.status === 'True';
   return {
@@ -99,7 +100,7 @@ function rowOf(
     holds: status?.holds ?? [],
     nextPossible: status?.nextPossible,
     window:
-      window === undefined || Date.parse(window.notAfter) <= now
+      window === undefined
         ? undefined
         : { notAfter: window.notAfter, once: window.once ?? false, release: window.release ?? '' },
     slot,

@@ -1,4 +1,5 @@
 import type { NodeUpdate, NodeUpdateStatusCalendar } from '../../../src/api/resources.ts';
+import { openWindowOf } from '../../../src/api/window.ts';
 
 /** A stretch of time, Unix milliseconds. */
 export interface Span {
@@ -30,9 +31,11 @@ export function weekRows(updates: readonly NodeUpdate[], from: number, to: numbe
     if (group === undefined) groups.set(key, { row: row(), nodes: [node] });
     else group.nodes.push(node);
   };
-  for (const { metadata, spec, status } of updates) {
-    const opened = Date.parse(spec.window?.notAfter ?? '');
-    if (opened > now) {
+  for (const update of updates) {
+    const { metadata, status } = update;
+    const window = openWindowOf(update, now);
+    if (window !== undefined) {
+      const opened = Date.parse(window.notAfter);
       put(`0 ${opened}`, metadata.name, () => ({
         kind: 'opened',
         timeZone: undefined,

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'react';
+import { openWindowOf } from '../../../src/api/window.ts';
 import { bundlesOf } from '../../../src/release/known.ts';
 import { Link } from '../../app/navigation.tsx';
 import { conditionOf, controlPlaneOf, type Facts } from '../../data/facts.ts';
@@ -69,7 +70,7 @@ function NodeSummary({ facts }: { readonly facts: Facts }) {
 function OpenWindows({ updates }: { readonly updates: Facts['updates'] }) {
   const now = useNow(10_000);
   const [closing, setClosing] = useState(false);
-  const open = updates.filter(({ spec }) => Date.parse(spec.window?.notAfter ?? '') > now);
+  const open = updates.filter((update) => openWindowOf(update, now) !== undefined);
   if (open.length === 0) return null;
   const first = open.map(({ spec }) => spec.window?.notAfter ?? '').sort()[0];
   const nodes = open.map(({ metadata }) => metadata.name);
