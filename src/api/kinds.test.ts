@@ -1,22 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { apiVersionOf, type KindTable, kindTable, platforms, resourceName } from './kinds.ts';
+import { apiVersionOf, type KindTable, kindTable, ownKinds, platforms, resourceName } from './kinds.ts';
 import { names } from './names.ts';
 
 test('the groups of our kinds by platform', () => {
-  const table = (
-    [
-      'ClusterVersion',
-      'ClusterOperator',
-      'ImageDigestMirrorSet',
-      'InternalReleaseImage',
-      'MachineConfigNode',
-      'UpdatePreflight',
-      'NodeUpdate',
-      'FleetLockGroup',
-      'PolicyFacts',
-    ] as const
-  ).map((name) => [
+  const table = ownKinds.map((name) => [
     name,
     apiVersionOf(kindTable('standalone')[name]),
     apiVersionOf(kindTable('openshift')[name]),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { endless } from '../../tests/endless.ts';
 import { needs } from '../../tests/tier.ts';
 import { claimFile } from '../durable/claim.ts';
-import type { Digest } from '../oci/digest.ts';
 import { openRunner, probeRunner } from '../workload/probe.ts';
 import { upLayout } from './layout.ts';
 import { clearLeftovers } from './leftovers.ts';
@@ -39,30 +39,3 @@ test('what a killed cluster left of its containers is ended, on every node', nee
     await runner.close();
   }
 });
-
-function endless(dir: string) {
-  const image: Digest = `sha256:${'a'.repeat(64)}`;
-  const place = join(dir, 'sandbox', 'images', 'a'.repeat(64));
-  mkdirSync(join(place, 'rootfs'), { recursive: true });
-  copyFileSync('/bin/busybox', join(place, 'rootfs', 'busybox'));
-  const info = { digest: image, user: '', entrypoint: [], cmd: [], env: [], workingDir: '' };
-  writeFileSync(join(place, 'image.json'), JSON.stringify(info));
-  return {
-    podUid: 'pod',
-    podName: 'pod',
-    podNamespace: 'default',
-    container: 'main',
-    attempt: 0,
-    image,
-    argv: ['/busybox', 'sh', '-c', 'while :; do /busybox sleep 0.1; done'],
-    env: [],
-    workingDir: '',
-    readOnlyRoot: false,
-    noNewPrivileges: true,
-    capabilities: { add: [], drop: [] },
-    mounts: [],
-    terminationPath: '/dev/termination-log',
-    logPath: join(dir, 'log'),
-    logBytesMax: 10_000,
-  };
-}

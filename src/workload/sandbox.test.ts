@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict';
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { endless } from '../../tests/endless.ts';
 import { runnerSuite } from '../../tests/runner-suite.ts';
 import { needs } from '../../tests/tier.ts';
-import type { Digest } from '../oci/digest.ts';
 import { run } from '../process/run.ts';
 import { endContainers, openRunner, probeRunner } from './probe.ts';
 import { processes } from './processes.ts';
-import type { ContainerSpec } from './runner.ts';
 
 // This file runs three times: as root, and from there in both ways that are poorer.
 const asRoot = process.getuid?.() === 0;
@@ -129,32 +120,4 @@ for (const way of nested ? [] : ways) {
     // A run that found nothing to do would end well too.
     assert.ok(Number(/# pass (\d+)/.exec(result.stdout)?.[1]) >= 15, result.stdout.slice(-500));
   });
-}
-
-/** A container that runs for ever, of an image that is put there without a registry. */
-function endless(dir: string): ContainerSpec {
-  const image: Digest = `sha256:${'a'.repeat(64)}`;
-  const place = join(dir, 'sandbox', 'images', 'a'.repeat(64));
-  mkdirSync(join(place, 'rootfs'), { recursive: true });
-  copyFileSync('/bin/busybox', join(place, 'rootfs', 'busybox'));
-  const info = { digest: image, user: '', entrypoint: [], cmd: [], env: [], workingDir: '' };
-  writeFileSync(join(place, 'image.json'), JSON.stringify(info));
-  return {
-    podUid: 'pod',
-    podName: 'pod',
-    podNamespace: 'default',
-    container: 'main',
-    attempt: 0,
-    image,
-    argv: ['/busybox', 'sh', '-c', 'while :; do /busybox sleep 0.1; done'],
-    env: [],
-    workingDir: '',
-    readOnlyRoot: false,
-    noNewPrivileges: true,
-    capabilities: { add: [], drop: [] },
-    mounts: [],
-    terminationPath: '/dev/termination-log',
-    logPath: join(dir, 'log'),
-    logBytesMax: 10_000,
-  };
 }
