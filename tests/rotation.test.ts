@@ -13,7 +13,7 @@ import { readCredentials, rotateCredentials } from '../src/release/credentials.t
 import { createAuthority, issue, type KeyPair } from '../src/trust/authority.ts';
 import { keepAuthFile } from '../src/up/auth-file.ts';
 import type { TestRelease } from './bundles.ts';
-import { type ContentPlane, startContentPlane, type TestNode, until } from './content-plane.ts';
+import { type ContentPlane, startRunningPlane, type TestNode, until } from './content-plane.ts';
 import { needs } from './tier.ts';
 
 const { registryPort, apiInt, registryUser } = names('standalone');
@@ -24,15 +24,7 @@ let certs: string;
 const stop = new AbortController();
 
 before(async () => {
-  plane = await startContentPlane(3);
-  one = await plane.release('1.0.0');
-  for (const node of plane.nodes) {
-    await plane.preload(node, one);
-    await plane.startManager(node);
-    await plane.startRegistry(node);
-  }
-  await plane.setCurrent(one);
-  plane.startController();
+  ({ plane, one } = await startRunningPlane(3));
   authFile = join(plane.dir, 'auth.json');
   certs = join(plane.dir, 'certs');
   await mkdir(certs);
