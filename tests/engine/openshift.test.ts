@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import type { AnyObject } from '../../src/api/core.ts';
 import { annotations, labels, names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
@@ -317,20 +317,13 @@ for (const featureSet of ['default', 'preview'] as const) {
         '--status-listen',
         status,
       ];
-      const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
-      t.after(() => child.kill('SIGKILL'));
-      let said = '';
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.on('data', (chunk: Buffer) => {
-          said += chunk.toString('utf8');
-        });
-      }
+      const { child, said } = startSluice(t, words);
       const gone = new Promise((resolve) => child.once('exit', resolve));
       const isPaused = (pool: unknown) =>
         (pool as { spec?: { paused?: boolean } } | undefined)?.spec?.paused === true;
       const pool = await waitFor(client, kind, 'worker', isPaused, {
         timeoutMs: 60_000,
-        describe: () => said.slice(-2000),
+        describe: () => said().slice(-2000),
       });
       assert.equal(pool?.metadata.annotations?.[annotations.pausedBy], 'sluice');
       assert.equal((await fetch(`http://${status}/readyz`)).status, 200);
@@ -345,7 +338,7 @@ for (const featureSet of ['default', 'preview'] as const) {
         {
           namespace: machineConfigNamespace,
           timeoutMs: 60_000,
-          describe: () => said.slice(-2000),
+          describe: () => said().slice(-2000),
         },
       );
       const certificate = new X509Certificate(pem(secret));
@@ -354,8 +347,8 @@ for (const featureSet of ['default', 'preview'] as const) {
       const ca = (await client.get(client.kinds.ConfigMap, registryCa, machineConfigNamespace)).data;
       assert.ok(certificate.verify(new X509Certificate(ca?.['ca-bundle.crt'] ?? '').publicKey));
       child.kill('SIGTERM');
-      assert.equal(await gone, 0, said.slice(-2000));
-      assert.doesNotMatch(said, /forbidden/i);
+      assert.equal(await gone, 0, said().slice(-2000));
+      assert.doesNotMatch(said(), /forbidden/i);
     });
 
     test('the shipped agent, by its own rights, keeps content and trust on a node, and takes no OS image', async (t) => {
@@ -384,16 +377,9 @@ for (const featureSet of ['default', 'preview'] as const) {
         ...['--cert', file('r.crt', of('tls.crt')), '--key', file('r.key', of('tls.key'))],
         ...['--os-driver', 'none', '--registry-certificates', certificates],
       ];
-      const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
-      t.after(() => child.kill('SIGKILL'));
-      let said = '';
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.on('data', (chunk: Buffer) => {
-          said += chunk.toString('utf8');
-        });
-      }
+      const { said } = startSluice(t, words);
       const { NodeUpdate, MachineConfigNode } = client.kinds;
-      const settled = { timeoutMs: 60_000, describe: () => said.slice(-2000) };
+      const settled = { timeoutMs: 60_000, describe: () => said().slice(-2000) };
       await waitFor(client, NodeUpdate, 'master-0', (update) => update?.status?.driver === 'none', settled);
       await client.patch(NodeUpdate, 'master-0', { spec: { osImage: `quay.io/os@${digest('d')}` } });
       const refusedImage = await waitFor(
@@ -407,12 +393,12 @@ for (const featureSet of ['default', 'preview'] as const) {
       await waitFor(client, MachineConfigNode, 'master-0', (node) => node !== undefined, settled);
       for (const host of ['127.0.0.1:22625', `${apiInt}:22625`]) {
         for (let tries = 0; !existsSync(join(certificates, host, 'client.key')); tries += 1) {
-          assert.ok(tries < 100, `${host}: ${said.slice(-1000)}`);
+          assert.ok(tries < 100, `${host}: ${said().slice(-1000)}`);
           await systemClock.sleep(100);
         }
         assert.equal(readFileSync(join(certificates, host, 'client.cert'), 'utf8'), of('tls.crt'));
       }
-      assert.doesNotMatch(said, /forbidden/i);
+      assert.doesNotMatch(said(), /forbidden/i);
     });
 
     test('a parameter that is missing wedges nobody; then everything of Sluice goes', async () => {
@@ -467,4 +453,17 @@ for (const featureSet of ['default', 'preview'] as const) {
       assert.deepEqual([gate?.ok, /refuses/.test(gate?.message ?? '')], [true, true], gate?.message);
     });
   });
+}
+
+/** Runs the program until the test ends; `said` is all that it has printed so far. */
+function startSluice(t: TestContext, words: readonly string[]) {
+  const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => child.kill('SIGKILL'));
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+    });
+  }
+  return { child, said: () => text };
 }
