@@ -5,6 +5,7 @@ import { type Clock, rfc3339 } from '../observe/clock.ts';
 import { hashFor, hexOf } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import type { BlobWriter } from '../store/store.ts';
+import { createTurns, type Turns } from '../turns/turns.ts';
 import { type CopyProblem, ItemError, withItem } from './item.ts';
 import { createLinker, linkAndName } from './link.ts';
 import { type CopyProgress, createMeter, type Meter } from './meter.ts';
@@ -175,7 +176,7 @@ async function copyBlob(
 
 interface FetchOptions extends CopyOptions {
   /** Runs what reads from a source when it is its turn. */
-  readonly reading: <T>(act: () => Promise<T>) => Promise<T>;
+  readonly reading: Turns;
   readonly onChunk?: (chunk: Uint8Array) => void;
 }
 
@@ -246,23 +247,6 @@ async function readInto(
     // A stream that was never begun closes nothing by itself; one that hangs is not waited for.
     if (at < blob.size) void reader.close?.().catch(() => {});
   }
-}
-
-/** Lets so many in at a time, in the order in which they come. */
-function createTurns(width: number): FetchOptions['reading'] {
-  const waiting: (() => void)[] = [];
-  let free = width;
-  return async (act) => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await act();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    }
-  };
 }
 
 /** Milliseconds between two looks at a blob that another node is about to have. */

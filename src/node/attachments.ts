@@ -9,7 +9,7 @@ import { type Media, openMedia } from '../media/media.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Digest } from '../oci/digest.ts';
 import type { TrustedKey } from '../trust/keys.ts';
-import { createTurns } from './turns.ts';
+import { createTurns } from '../turns/turns.ts';
 
 /** A bundle on attached media: verified, or refused and why. */
 export type AttachedBundle =

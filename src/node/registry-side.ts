@@ -9,9 +9,9 @@ import type { Digest } from '../oci/digest.ts';
 import { readCredentials } from '../release/credentials.ts';
 import { pingRegistry } from '../release/ping.ts';
 import { publicKeySuffix, type TrustedKey } from '../trust/keys.ts';
+import { createTurns } from '../turns/turns.ts';
 import { createPasswordFile } from './passwords.ts';
 import type { TreeEntry } from './trees.ts';
-import { createTurns } from './turns.ts';
 
 /** What the node does for its registry, which is a process of its own and reads these files. */
 export interface RegistrySide {

@@ -1,6 +1,7 @@
 import { isSluiceError, messageOf } from '../errors/error.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { createTurns } from '../turns/turns.ts';
 import type { ServedTree } from './tree.ts';
 import type { TreeEntry } from './tree-file.ts';
 
@@ -44,7 +45,8 @@ export function createTreeSet(options: TreeSetOptions): TreeSet {
   const { logger, clock } = options;
   let slots = new Map<string, Slot>();
   let order: string[] = [];
-  let running: Promise<void> = Promise.resolve();
+  /** One at a time, in order, whoever asks. */
+  const inTurn = createTurns();
 
   async function openSlot(slot: Slot): Promise<void> {
     try {
@@ -95,12 +97,6 @@ export function createTreeSet(options: TreeSetOptions): TreeSet {
     order = [...next.keys()];
     for (const slot of closing) await slot.tree?.close();
     await openMissing();
-  }
-
-  /** One at a time, in order, whoever asks. */
-  function inTurn(act: () => Promise<void>): Promise<void> {
-    running = running.then(act, act);
-    return running;
   }
 
   return {
