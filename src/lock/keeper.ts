@@ -4,7 +4,7 @@ import { messageOf } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
 import type { Informer } from '../kube/informer-state.ts';
-import { withoutImages } from '../kube/node.ts';
+import { nodeInformer } from '../kube/node.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { groupOf } from './api-store.ts';
@@ -32,9 +32,7 @@ const evictionRetryMs = 5_000;
 export async function keepHolders(options: KeeperOptions): Promise<void> {
   const { client, logger, signal, clock } = options;
   const groups = createInformer<FleetLockGroup>(client, client.kinds.FleetLockGroup, options);
-  const { Node: kind } = client.kinds;
-  const nodes =
-    client.cacheOf<Node>(kind) ?? createInformer<Node>(client, kind, { ...options, keep: withoutImages });
+  const nodes = nodeInformer(client, options);
   const working = new Map<
     string,
     { readonly stop: AbortController; wake(): void; readonly done: Promise<void> }

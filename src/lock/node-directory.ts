@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Node } from '../api/core.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createInformer } from '../kube/informer.ts';
-import { withoutImages } from '../kube/node.ts';
+import { nodeInformer } from '../kube/node.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { lockIdOf } from './identity.ts';
@@ -31,9 +30,7 @@ export function createNodeDirectory(
   client: KubeClient,
   options: { readonly logger: Logger; readonly clock: Clock; readonly signal: AbortSignal },
 ): NodeDirectory {
-  const { Node: kind } = client.kinds;
-  const informer =
-    client.cacheOf<Node>(kind) ?? createInformer<Node>(client, kind, { ...options, keep: withoutImages });
+  const informer = nodeInformer(client, options);
   const byId = new Map<string, string>();
   informer.onChange((change) => {
     const { type, object } = change;

@@ -2,7 +2,7 @@ import { names } from '../api/names.ts';
 import type { NodeUpdate } from '../api/resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
-import { withoutImages } from '../kube/node.ts';
+import { nodeInformer } from '../kube/node.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { pausedReleases } from '../release/pause.ts';
@@ -39,7 +39,7 @@ export function createClusterView(options: {
   const scope = { logger, clock, signal };
   const releaseImages = createInformer(client, kinds.InternalReleaseImage, scope);
   const nodeUpdates = createInformer(client, kinds.NodeUpdate, scope);
-  const nodes = createInformer(client, kinds.Node, { ...scope, keep: withoutImages });
+  const nodes = nodeInformer(client, scope);
   releaseImages.onChange(onChange);
   nodes.onChange(onChange);
   nodeUpdates.onChange((change) => {
