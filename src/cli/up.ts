@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import type { UpLayout } from '../up/layout.ts';
+import type { UpState } from '../up/state.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
 import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
 
@@ -87,29 +88,35 @@ async function start(options: UpCommandOptions): Promise<void> {
   });
 }
 
-/** The cluster that is meant: that of `--dir`, else that of the kubeconfig in use, else the usual place's. */
-async function findRunning(options: UpCommandOptions): Promise<{ layout?: UpLayout; looked: string }> {
+/** Where the cluster that is meant may be: `--dir`, else that of the kubeconfig in use, then the usual place. */
+async function layoutsMeant(options: UpCommandOptions): Promise<readonly UpLayout[]> {
   const { upLayout } = await import('../up/layout.ts');
-  const { runningState } = await import('../up/state.ts');
-  const { directories } = findUpDirectories({ dir: options.dir }, process.env);
-  const looked = directories.join(', ');
-  for (const directory of directories) {
-    const layout = upLayout(directory);
-    if ((await runningState(layout)) !== undefined) return { layout, looked };
-  }
-  return { looked };
+  return findUpDirectories({ dir: options.dir }, process.env).directories.map(upLayout);
 }
+
+async function firstRunning(
+  layouts: readonly UpLayout[],
+): Promise<{ readonly layout: UpLayout; readonly state: UpState } | undefined> {
+  const { runningState } = await import('../up/state.ts');
+  for (const layout of layouts) {
+    const state = await runningState(layout);
+    if (state !== undefined) return { layout, state };
+  }
+  return undefined;
+}
+
+const placesOf = (layouts: readonly UpLayout[]) => layouts.map(({ dir }) => dir).join(', ');
 
 async function status(options: UpCommandOptions): Promise<void> {
   const format = parseFormat(options.output);
-  const { runningState } = await import('../up/state.ts');
-  const { layout, looked } = await findRunning(options);
-  const state = layout === undefined ? undefined : await runningState(layout);
-  if (layout === undefined || state === undefined) {
-    throw new SluiceError('NotFound', `no cluster runs from ${looked}`, {
+  const layouts = await layoutsMeant(options);
+  const running = await firstRunning(layouts);
+  if (running === undefined) {
+    throw new SluiceError('NotFound', `no cluster runs from ${placesOf(layouts)}`, {
       next: 'Name the directory of one that runs: --dir DIR; or start one: sluice up --dir DIR.',
     });
   }
+  const { layout, state } = running;
   if (format === 'json' || format === 'yaml') return await printObject(state, format);
   if (format === 'name') return print(state.nodes.map((node) => `node/${node.name}`).join('\n'));
   print(`${state.phase}: installed with ${state.release}, process ${state.pid}`);
@@ -124,21 +131,20 @@ async function status(options: UpCommandOptions): Promise<void> {
 
 async function stop(options: UpCommandOptions): Promise<void> {
   const { stopRunning } = await import('../up/stop.ts');
-  const { layout, looked } = await findRunning(options);
-  if (layout !== undefined && (await stopRunning(layout))) {
-    return note(`the cluster of ${layout.dir} is stopped`);
+  const layouts = await layoutsMeant(options);
+  const running = await firstRunning(layouts);
+  if (running !== undefined && (await stopRunning(running.layout))) {
+    return note(`the cluster of ${running.layout.dir} is stopped`);
   }
   const { clearLeftovers } = await import('../up/leftovers.ts');
-  const { upLayout } = await import('../up/layout.ts');
-  const { directories } = findUpDirectories({ dir: options.dir }, process.env);
   let known = false;
-  for (const directory of directories) {
-    if (!(await clearLeftovers(upLayout(directory)))) continue;
+  for (const layout of layouts) {
+    if (!(await clearLeftovers(layout))) continue;
     known = true;
-    note(`no cluster runs from ${directory}; none of its containers is left`);
+    note(`no cluster runs from ${layout.dir}; none of its containers is left`);
   }
   if (known) return;
-  throw new SluiceError('NotFound', `no cluster runs from ${looked}, nor did one ever`, {
+  throw new SluiceError('NotFound', `no cluster runs from ${placesOf(layouts)}, nor did one ever`, {
     next: 'Name the directory that it was started with: sluice up stop --dir DIR.',
   });
 }
