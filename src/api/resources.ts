@@ -70,8 +70,8 @@ export interface ClusterVersionSpec {
    * The release that the cluster should go to. Give the version, the image, or both: with both, the image
    * must hold that version. A version is looked up among the bundles at hand (or among availableUpdates) and
    * must name exactly one. The update starts once every gate is open; condition ReleaseAccepted says what is
-   * still in its way. Setting it back to the version that the cluster came from tries a rollback, which works
-   * only within one minor version.
+   * still in its way. Setting it back to the version that the cluster came from tries a rollback: within one
+   * minor version it is let through, else the risk ClusterVersionRollback must be accepted. It may fail.
    */
   desiredUpdate?: ClusterVersionSpecDesiredUpdate;
   /** The channel of the update graph to follow, such as stable-4.19. */
@@ -91,8 +91,8 @@ export interface ClusterVersionSpec {
  * The release that the cluster should go to. Give the version, the image, or both: with both, the image must
  * hold that version. A version is looked up among the bundles at hand (or among availableUpdates) and must
  * name exactly one. The update starts once every gate is open; condition ReleaseAccepted says what is still
- * in its way. Setting it back to the version that the cluster came from tries a rollback, which works only
- * within one minor version.
+ * in its way. Setting it back to the version that the cluster came from tries a rollback: within one minor
+ * version it is let through, else the risk ClusterVersionRollback must be accepted. It may fail.
  */
 export interface ClusterVersionSpecDesiredUpdate {
   /** The version to go to, such as 4.19.3. */

@@ -94,6 +94,16 @@ test('the next step is told, with the words to type; what was not checked is cou
   assert.equal(reportView(blocked, now, { wide: true }).rows.at(-1)?.[0], 'NoCheck');
 });
 
+test('where a release may be reached from is not offered as harmless, also in a report', () => {
+  const risk = (name: string) => ({ name, result: 'Risk' as const, severity: 'blocking' as const });
+  const found = object({
+    verdict: 'Blocked',
+    target: { version: '5.2.0', digest: '' },
+    checks: [risk('UpdatePath'), risk('ClusterVersionRollback')],
+  });
+  assert.deepEqual(reportView(found, now).next, ['Then look again: sluice preflight run --to 5.2.0']);
+});
+
 test('what passed says how to go on', () => {
   const passed = object({ verdict: 'Passed', reason: 'AllPassed', target: { version: '5.2.0' } });
   assert.deepEqual(reportView(passed, now).next, ['Update: sluice upgrade --to 5.2.0']);

@@ -1,6 +1,6 @@
 import type { UpdatePreflight } from '../api/resources.ts';
 import { parseDuration } from '../gates/duration.ts';
-import { openPGPFinding, wayThrough } from '../gates/finding.ts';
+import { mayBeHarmless, openPGPFinding } from '../gates/finding.ts';
 import { type Colour, humanDuration } from './output.ts';
 
 type Row = NonNullable<NonNullable<UpdatePreflight['status']>['checks']>[number];
@@ -172,7 +172,7 @@ function nextOf(
     if (isOpen && row.next !== undefined) lines.push(`${row.name}: ${row.next}`);
   }
   if (status?.verdict === 'Blocked') {
-    const risks = blocking.filter((row) => row.result === 'Risk' && wayThrough(row) === 'acceptance');
+    const risks = blocking.filter((row) => row.result === 'Risk' && mayBeHarmless(row));
     const names = [...new Set(risks.map((row) => row.name))].sort();
     lines.push(`Then look again: sluice preflight run${to}`);
     if (names.length > 0) {

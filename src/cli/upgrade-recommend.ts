@@ -1,4 +1,5 @@
 import type { ClusterVersion, UpdatePreflight } from '../api/resources.ts';
+import { rollback } from '../gates/edge.ts';
 import { preflightFact } from '../gates/gather.ts';
 import { staleness } from '../gates/preflight.ts';
 import { implicitName } from '../gates/run-request.ts';
@@ -98,23 +99,27 @@ export function recommendations(facts: RecommendFacts): Recommendation[] {
 }
 
 function pathIssues({ version }: RecommendFacts, bundle: KnownBundle): Issue[] {
-  const { desired, availableUpdates, conditions = [] } = version.status ?? {};
+  const { desired, availableUpdates, conditions = [], history = [] } = version.status ?? {};
   const current = desired?.version ?? '';
   const issues: Issue[] = [];
-  if (!(availableUpdates ?? []).some(({ image }) => image.endsWith(`@${bundle.payload}`))) {
+  const from = tryVersion(current);
+  const to = tryVersion(bundle.version);
+  if (from !== undefined && to !== undefined && compareVersions(to, from) < 0) {
+    const image = desired?.image ?? '';
+    const source = { version: current, digest: image.slice(image.indexOf('@') + 1) };
+    const target = { version: bundle.version, digest: bundle.payload };
+    const entries = history.map((entry) => ({ ...entry, version: entry.version ?? '' }));
+    const way = rollback({ source, history: entries }, target, sameMinor(from, to));
+    if (way.result !== 'Passed') issues.push(risk(way.name, 'Older', way.message, way.next));
+  } else if (!(availableUpdates ?? []).some(({ image }) => image.endsWith(`@${bundle.payload}`))) {
     const message = `no path from ${current}: ${bundle.version} does not name it among the releases before it`;
     issues.push(risk('UpdatePath', 'NoPath', message, `Go through a release that names ${current}.`));
   }
-  const from = tryVersion(current);
-  const to = tryVersion(bundle.version);
   const upgradeable = conditions.find((each) => each.type === 'Upgradeable');
   // It forbids the next minor version, and says nothing about patches.
   const isPatch = from !== undefined && to !== undefined && sameMinor(from, to);
   if (upgradeable?.status === 'False' && !isPatch) {
     issues.push(risk('Upgradeable', upgradeable.reason || 'Forbidden', upgradeable.message ?? ''));
-  }
-  if (from !== undefined && to !== undefined && compareVersions(to, from) < 0) {
-    issues.push(risk('ClusterVersionRollback', 'Older', `${bundle.version} is older than ${current}`));
   }
   return issues;
 }

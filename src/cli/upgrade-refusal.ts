@@ -1,5 +1,5 @@
 import type { ClusterVersion } from '../api/resources.ts';
-import { wayThrough } from '../gates/finding.ts';
+import { mayBeHarmless } from '../gates/finding.ts';
 import { findCondition } from '../kube/conditions.ts';
 import { type RefusedBy, readRefusal } from '../update/refusal.ts';
 import { renderTable } from './output.ts';
@@ -57,12 +57,8 @@ const standing = [
 
 function nextOf(findings: readonly RefusedBy[], to: string): string[] {
   const own = findings.flatMap(({ name, next }) => (next === undefined ? [] : [`${name}: ${next}`]));
-  // Where a release may be reached from is not harmless to pass over: whoever means it can type it.
   const acceptable = findings
-    .filter(
-      (finding) =>
-        wayThrough(finding) === 'acceptance' && finding.gate !== 'edge' && finding.gate !== undefined,
-    )
+    .filter((finding) => finding.gate !== undefined && mayBeHarmless(finding))
     .map((finding) => finding.name);
   const accept = `Accept what you know to be harmless: sluice upgrade accept ${acceptable.join(',')} --to ${to} --reason WHY`;
   return [...own, ...(acceptable.length === 0 ? [] : [accept]), ...standing];

@@ -246,6 +246,23 @@ test('every release at hand is listed, newest first, with what is known and what
   );
 });
 
+test('an older release has the one finding that an update there is refused by, and none where it is let through', () => {
+  const { version: at, ...facts } = recommendFacts(['PreflightNotRun']);
+  const status = {
+    ...at.status,
+    desired: { version: '1.1.1', image: image('a') },
+    history: [
+      { state: 'Completed', version: '1.1.1', image: image('a') },
+      { state: 'Completed', version: '1.1.0', image: image('b') },
+    ],
+  } as NonNullable<ClusterVersion['status']>;
+  const bundles = [bundle('1.1.0', 'b', {}), bundle('1.0.9', 'c', {})];
+  const found = recommendations({ ...facts, bundles, preflights: [], version: { ...at, status } });
+  const open = found.map(({ issues }) => issues.filter((issue) => !issue.accepted).map(({ name }) => name));
+  assert.deepEqual(open, [[], ['ClusterVersionRollback', 'Upgradeable']]);
+  assert.match(found[1]?.issues[0]?.next ?? '', /--accept ClusterVersionRollback/);
+});
+
 test('what of the cluster speaks against any update; what nobody says is unknown', () => {
   const { well, concerns } = clusterConcerns(recommendFacts());
   assert.deepEqual(well, ['Failing (AsExpected)']);

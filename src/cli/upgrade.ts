@@ -345,8 +345,10 @@ async function clear(client: KubeClient): Promise<void> {
   );
   if (latest !== undefined && latest.state !== 'Completed') {
     note(
-      `${latest.version} has begun and goes on: an update cannot be left half way. Within a minor version the`,
+      `${latest.version} has begun and goes on: an update cannot be left half way. The way back is to ask for the`,
     );
-    note('release before can be asked for; between minor versions there is no way back.');
+    note(
+      'release before: within a minor version that is let through, else by --accept ClusterVersionRollback.',
+    );
   }
 }

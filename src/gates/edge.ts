@@ -1,4 +1,4 @@
-import type { GateFacts, VerifiedTarget } from './facts.ts';
+import type { GateFacts, HistoryFact, VerifiedTarget } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { compareVersions, sameMinor, tryVersion, type Version } from './version.ts';
 
@@ -15,7 +15,7 @@ export function edgeGate(facts: GateFacts): Finding[] {
     const text = from === undefined ? facts.source.version : target.version;
     return [finding('UpdatePath', 'Error', `"${text}" is not a semantic version, so no path can be judged`)];
   }
-  if (compareVersions(to, from) < 0) return [rollback(facts, target, from, to)];
+  if (compareVersions(to, from) < 0) return [rollback(facts, target, sameMinor(from, to))];
   return [...path(facts, target), ...secondHop(facts, from, to)];
 }
 
@@ -34,31 +34,33 @@ function path({ source }: GateFacts, target: VerifiedTarget): Finding[] {
   ];
 }
 
-/** Back only to the entry before, inside the minor, whatever state it was left in. */
-function rollback(
-  { source, history }: GateFacts,
-  target: VerifiedTarget,
-  from: Version,
-  to: Version,
+/**
+ * The way back to an older release: passed only to the entry before, inside the minor, whatever state it was left in.
+ * Every other way is a risk, which whoever means it accepts by its name.
+ */
+export function rollback(
+  { source, history }: { source: GateFacts['source']; history: readonly HistoryFact[] },
+  target: Pick<VerifiedTarget, 'version' | 'digest'>,
+  inMinor: boolean,
 ): Finding {
   const before = history.find(
     (entry) => entry.version !== source.version || !entry.image.endsWith(source.digest),
   );
-  if (sameMinor(from, to) && before?.image.endsWith(target.digest)) {
+  if (inMinor && before?.image.endsWith(target.digest)) {
     return finding(
       'ClusterVersionRollback',
       'Passed',
       `${target.version} is the release before ${source.version}`,
     );
   }
-  const why = sameMinor(from, to)
-    ? `only the release before it, ${before?.version || 'none'}, may be gone back to`
-    : 'a minor version cannot be rolled back';
+  const why = inMinor
+    ? `unless it is accepted, only the release before it${before === undefined ? '' : `, ${before.version},`} may be gone back to`
+    : 'the way back over a minor version must be accepted: older components may not read what newer ones have written';
   return finding(
     'ClusterVersionRollback',
     'Risk',
-    `${target.version} is older than ${source.version}, and ${why}`,
-    'Go forward to a release that mends what is wrong.',
+    `${target.version} is older than ${source.version}: ${why}`,
+    `Go forward to a release that mends what is wrong. Who must go back all the same, with a backup at hand: sluice upgrade --to ${target.version} --accept ClusterVersionRollback.`,
   );
 }
 

@@ -39,6 +39,22 @@ export function wayThrough(finding: Pick<Finding, 'name' | 'component'>): WayThr
   return (finding.component === undefined ? narrowWays.get(finding.name) : undefined) ?? 'acceptance';
 }
 
+/** About the way between two releases. */
+const wayFindings: ReadonlySet<string> = new Set([
+  'UpdatePath',
+  'ClusterVersionRollback',
+  'ClusterVersionUpdating',
+]);
+
+/**
+ * Whether accepting it is offered to whoever knows it to be harmless. From where a release may be reached is not
+ * harmless to pass over: whoever means it can type it.
+ */
+export function mayBeHarmless(finding: Pick<Finding, 'name' | 'component'>): boolean {
+  if (wayThrough(finding) !== 'acceptance') return false;
+  return finding.component !== undefined || !wayFindings.has(finding.name);
+}
+
 export interface Judgement {
   /** What stands against going on. Empty: go. */
   readonly blocking: readonly Finding[];

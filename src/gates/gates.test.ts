@@ -186,6 +186,10 @@ for (const [name, history, source, to, wanted] of [
     );
     assert.equal(finding?.name, 'ClusterVersionRollback');
     assert.equal(finding?.result, wanted);
+    // It can be accepted, and what can be is not called impossible.
+    const words = `${finding?.message} ${finding?.next}`;
+    assert.doesNotMatch(words, /cannot/);
+    if (wanted === 'Risk') assert.match(words, /upgrade --to \S+ --accept ClusterVersionRollback/);
   });
 }
 

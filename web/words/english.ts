@@ -440,7 +440,8 @@ export const words = {
     startWhat:
       'Every gate is looked at again. The update begins when nothing stands against it, and waits where something does; nodes reboot only when their windows, users and locks allow.',
     startContent: (where: string) => `Its content is ${where}.`,
-    startMinor: 'Between minor versions there is no way back.',
+    startMinor:
+      'Plan to go forward: back is let through only within a minor version, to the release before; any other way back must be accepted by its name, ClusterVersionRollback.',
     force: 'Force',
     forceTitle: (version: string) => `Force the update to ${version}?`,
     forceWhat:
