@@ -1,24 +1,24 @@
 # Sourced by ./test and ./quickstart: installs what is missing, says what it installs. Needs root for packages.
 
+# The Node that package.json pins: without it neither the tests nor the product run.
+case "$(uname -m)" in x86_64) arch=x64 ;; *) arch=arm64 ;; esac
+node="node_modules/node-linux-$arch/bin/node"
+
+# npm_ended: whether an installation by npm came to its end here, of whatever version.
+npm_ended() { [ -x "$node" ] && [ -f node_modules/.package-lock.json ]; }
+
 # install_npm: the packages of package-lock.json, when they are not there yet or the lock file has changed.
 install_npm() {
-  local mark=node_modules/.sluice-lock want
-  want=$(sha256sum package-lock.json | cut -d' ' -f1)
-  # The whole set serves where a part would do, not the other way round.
-  if [ -f "$mark" ]; then
-    case "$(cat "$mark")" in
-      "$want all" | "$want ${*:-all}") return 0 ;;
-      # Who had the whole set keeps it when the lock file changes.
-      *" all") set -- ;;
-    esac
-  fi
+  if npm_ended && "$node" --disable-warning=ExperimentalWarning tests/installed.ts "$@"; then return 0; fi
+  # Who had the whole set keeps it when the lock file changes.
+  if grep -qs '"dev": true' node_modules/.package-lock.json; then set --; fi
   if ! command -v npm >/dev/null 2>&1; then
     echo "error: npm is not installed" >&2
     echo "  next: install Node.js with npm (any version from 20), then run this again" >&2
     return 1
   fi
   echo "installing the npm packages of package-lock.json" >&2
-  npm ci --no-audit --no-fund --loglevel=error "$@" >&2 && printf '%s\n' "$want ${*:-all}" >"$mark"
+  npm ci --no-audit --no-fund --loglevel=error "$@" >&2
 }
 
 # install_debian PROGRAM=PACKAGE…: Debian packages whose program is missing. Returns 1 where they cannot be had.
