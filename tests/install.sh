@@ -14,11 +14,25 @@ install_npm() {
   if grep -qs '"dev": true' node_modules/.package-lock.json; then set --; fi
   if ! command -v npm >/dev/null 2>&1; then
     echo "error: npm is not installed" >&2
-    echo "  next: install Node.js with npm (any version from 20), then run this again" >&2
+    echo "  next: install Node.js with npm (any version from 20), then run this again; or see 'Where there is no npm registry' in docs/install.md" >&2
     return 1
   fi
   echo "installing the npm packages of package-lock.json" >&2
-  npm ci --no-audit --no-fund --loglevel=error "$@" >&2
+  npm ci --no-audit --no-fund --loglevel=error "$@" >&2 || { npm_failed; return 1; }
+}
+
+# npm_failed: what to do, after npm has said why. A registry that answers, with whatever, is reached.
+npm_failed() {
+  local registry
+  registry=$(npm config get registry 2>/dev/null) || registry='that of npm config list' # Its address holds a password.
+  if npm ping --fetch-retries=0 --fetch-timeout=10000 --loglevel=error 2>&1 |
+    grep -qE ' code (ECONN|ENET|EHOST|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ERR_SOCKET_TIMEOUT|FETCH_ERROR)'; then
+    echo "error: the npm registry cannot be reached: $registry" >&2
+    echo "  next: name one that can be: npm config set registry URL; or see 'Where there is no npm registry' in docs/install.md" >&2
+  else
+    echo "error: npm could not install the packages of package-lock.json from $registry" >&2
+    echo "  next: mend what npm names above, then run this again" >&2
+  fi
 }
 
 # install_debian PROGRAM=PACKAGE…: Debian packages whose program is missing. Returns 1 where they cannot be had.

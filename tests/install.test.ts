@@ -117,3 +117,26 @@ test('./quickstart --stop installs nothing where its program can run, also after
   assert.equal(ended.status, 0, ended.stderr);
   assert.match(ended.stdout + ended.stderr, /nothing was left running/);
 });
+
+test('a registry that cannot be reached is named, with where to read on', () => {
+  const directory = clone('alone');
+  rmSync(join(directory, 'node_modules'), { recursive: true });
+  const ended = spawnSync('bash', ['-euc', '. tests/install.sh; install_npm'], {
+    cwd: directory,
+    // Nothing listens at port 1 of the loopback.
+    env: {
+      ...process.env,
+      npm_config_registry: 'http://127.0.0.1:1/',
+      npm_config_cache: join(directory, 'cache'),
+      npm_config_fetch_retries: '0',
+    },
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
+  assert.equal(ended.status, 1);
+  assert.match(ended.stderr, /^error: the npm registry cannot be reached: http:\/\/127\.0\.0\.1:1\/$/m);
+  const [, section] = /^ {2}next: .* see '([^']+)' in docs\/install\.md/m.exec(ended.stderr) ?? [];
+  assert.ok(section !== undefined, ended.stderr);
+  const page = readFileSync(join(repository, 'docs/install.md'), 'utf8');
+  assert.ok(page.includes(`\n## ${section}\n`), `docs/install.md has no section ${section}`);
+});
