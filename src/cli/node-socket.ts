@@ -9,7 +9,15 @@ export interface NodeSocketOptions extends UpDirectoryOptions {
 }
 
 /** The node of a host that runs one: by the units of deploy/systemd, or by those of the DaemonSet. */
-const hostSockets = ['/run/sluice/node.sock', '/var/lib/sluice/run/node.sock'];
+const hostSockets = ['/run/sluice/node.sock', '/var/lib/sluice/run/node.sock'] as const;
+
+/** The socket of this host's own node that is there; undefined where it runs none. */
+export function ownSocket(exists: (path: string) => boolean = existsSync): string | undefined {
+  return hostSockets.find((path) => exists(path));
+}
+
+/** Where a host's own node listens, for the words of those who ask it although it is not there. */
+export const [usualSocket] = hostSockets;
 
 /**
  * The socket of a node process on this machine: the one that is named; else the host's own; else, below the
@@ -23,7 +31,7 @@ export function findNodeSocket(
 ): string {
   if (options.socket !== undefined) return options.socket;
   const { named, directories: looked } = findUpDirectories(options, environment);
-  const [own] = hostSockets.filter((path) => existsSync(path));
+  const own = ownSocket();
   if (options.node === undefined && !named && own !== undefined) return own;
   for (const directory of looked) {
     const found = nodesBelow(directory).filter(

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { NodeUpdate } from '../api/resources.ts';
 import { type ConnectOptions, connect } from './connect.ts';
 import { explainFleet, explainNode, type ShownNode } from './node-explain.ts';
+import { ownSocket, usualSocket } from './node-socket.ts';
 import { humanDuration, note, parseFormat, print, printObject, printTable } from './output.ts';
 import { noSuchNode } from './unknown-node.ts';
 
@@ -14,13 +14,12 @@ interface ShowOptions extends ConnectOptions {
 
 /** More nodes than these are no screen: they are told by what holds them. */
 const screenNodes = 12;
-const hostSocket = '/run/sluice/node.sock';
 
 /** The agent's socket, where this host runs alone or it is asked for by name. */
 function localSocket(names: readonly string[], options: ShowOptions): string | undefined {
   if (options.socket !== undefined) return options.socket;
   const cluster = options.kubeconfig ?? options.context ?? process.env.KUBECONFIG;
-  return names.length === 0 && cluster === undefined && existsSync(hostSocket) ? hostSocket : undefined;
+  return names.length === 0 && cluster === undefined ? ownSocket() : undefined;
 }
 
 async function nodesOf(names: readonly string[], options: ShowOptions): Promise<ShownNode[]> {
@@ -146,6 +145,7 @@ export async function approve(
   options: { readonly socket?: string },
 ): Promise<void> {
   const { askNode } = await import('../node/socket.ts');
-  await askNode(options.socket ?? hostSocket, 'POST /v1/approve', release === undefined ? {} : { release });
+  const socket = options.socket ?? ownSocket() ?? usualSocket;
+  await askNode(socket, 'POST /v1/approve', release === undefined ? {} : { release });
   note('approved: it reboots once, within the hour, when nothing else holds it (sluice node why)');
 }

@@ -31,7 +31,7 @@ export function command(): Command {
     .command('approve')
     .description('Let this host reboot into what it has staged: once, within the hour')
     .argument('[release]', 'only if this version or digest is what is staged')
-    .option('--socket <file>', "the agent's socket")
+    .option('--socket <file>', "the agent's socket (default: that of this host)")
     .action(async (release, options) => (await import('./node-why.ts')).approve(release, options));
   root
     .command('config')

@@ -34,10 +34,14 @@ export function mayCall(uid: number, member: string): boolean {
 export function approval(report: AgentReport | undefined, release: string, now: number): Marker {
   const staged = report?.os.staged;
   if (staged === undefined)
-    throw new SluiceError('Conflict', 'no update is staged, so there is nothing to approve');
+    throw new SluiceError('Conflict', 'no update is staged on this node, so there is nothing to approve', {
+      next: 'See what it runs and waits for: sluice node status.',
+    });
   const known = [staged.version, staged.digest].filter((name) => name !== undefined);
   if (release !== '' && !known.includes(release)) {
-    throw new SluiceError('Conflict', `${release} is not staged; staged is ${known[0]}`);
+    throw new SluiceError('Conflict', `${release} is not staged; staged is ${known[0]}`, {
+      next: `Look at that one first; who means it: sluice node approve ${known[0]}.`,
+    });
   }
   return { notAfter: Math.floor(now / 1000) + approvalSeconds, once: true, release: staged.digest };
 }

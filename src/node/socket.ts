@@ -161,7 +161,7 @@ function unreachable(path: string, error: unknown): SluiceError {
   }
   return new SluiceError('Unreachable', `no node listens on ${path}: ${messageOf(error)}`, {
     cause: error,
-    next: 'Start it (sluice node run), or name another node: --node NAME.',
+    next: 'Run this on the machine of the node. Where its agent runs, say where that listens: --socket FILE.',
   });
 }
 

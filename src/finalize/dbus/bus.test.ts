@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { needs } from '../../../tests/tier.ts';
+import type { SluiceError } from '../../errors/error.ts';
 import { run } from '../../process/run.ts';
 import type { Marker } from '../marker.ts';
 import type { AgentReport } from '../report.ts';
@@ -90,8 +91,14 @@ test('B72 who may call what: only root changes anything, everybody may look', ()
 test('an approval is for what is staged, once, and ends', () => {
   const given = approval(report, '41.2', 1_000_000);
   assert.deepEqual(given, { notAfter: 1000 + 3600, once: true, release: staged.digest });
-  assert.throws(() => approval(report, '41.3', 0), /is not staged/);
-  assert.throws(() => approval(undefined, '', 0), /no update is staged/);
+  assert.throws(
+    () => approval(report, '41.3', 0),
+    (error: SluiceError) => /is not staged/.test(error.message) && /node approve 41\.2/.test(error.next),
+  );
+  assert.throws(
+    () => approval(undefined, '', 0),
+    (error: SluiceError) => /no update is staged/.test(error.message) && /node status/.test(error.next),
+  );
 });
 
 /** A bus of our own with the shipped policy, as root's. */
