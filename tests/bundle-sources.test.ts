@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { buildBundle } from '../src/build/bundle.ts';
 import { buildImage } from '../src/build/image.ts';
 import { createSourceOpener, imageOf } from '../src/build/source.ts';
@@ -65,7 +66,32 @@ test(
     for (const reference of ['', ':registry.example/team/x:1', ':team/x:1', ':1']) {
       digests.add(await imageOf(await opener.open(`docker-archive:${archive}${reference}`), 'x'));
     }
+    // `docker save | gzip`, and what zstd packs; in another packing the way out is told.
+    const bytes = await readFile(archive);
+    for (const [ending, packed] of [
+      ['gz', gzipSync(bytes)] as const,
+      ['zst', zstdCompressSync(bytes)] as const,
+    ]) {
+      await writeFile(`${archive}.${ending}`, packed);
+      digests.add(await imageOf(await opener.open(`docker-archive:${archive}.${ending}`), 'x'));
+    }
+    await writeFile(`${archive}.xz`, Buffer.from('fd377a585a000000', 'hex'));
+    await assert.rejects(opener.open(`docker-archive:${archive}.xz`), {
+      code: 'InputInvalid',
+      next: /xz -dk .*saved\.tar\.xz/,
+    });
+    await writeFile(`${archive}.cut.gz`, gzipSync(bytes).subarray(0, 500));
+    await assert.rejects(opener.open(`docker-archive:${archive}.cut.gz`), {
+      code: 'InputInvalid',
+      message: /saved\.tar\.cut\.gz cannot be unpacked \(gzip\)/,
+    });
     await opener.close();
+    assert.deepEqual(
+      (await readdir(join(directory, 'scratch')).catch(() => [])).filter((each) =>
+        each.startsWith('archive-'),
+      ),
+      [],
+    );
     assert.equal(digests.size, 1);
     const again = createSourceOpener(join(directory, 'scratch'), { env: {} });
     await assert.rejects(again.open(`docker-archive:${archive}:none:1`), {

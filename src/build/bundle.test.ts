@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { makeRelease, noise, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { needs } from '../../tests/tier.ts';
 import { openBundle } from '../bundle/bundle.ts';
@@ -293,9 +294,12 @@ test('an archive of a layout is a source as well', needs('skopeo'), async () => 
     release.sources.get('web') ?? '',
     `oci-archive:${archive}:web`,
   ]);
-  const images = new Map([...release.sources, ['web', `oci-archive:${archive}:web`]]);
-  const built = await build({ images });
-  assert.equal(built.digest, release.digest);
+  await writeFile(`${archive}.gz`, gzipSync(await readFile(archive)));
+  for (const path of [archive, `${archive}.gz`]) {
+    const images = new Map([...release.sources, ['web', `oci-archive:${path}:web`]]);
+    const built = await build({ images });
+    assert.equal(built.digest, release.digest);
+  }
 });
 
 test(

@@ -12,6 +12,7 @@ import type { ContentSource } from '../oci/source.ts';
 import type { Tree, TreeFile } from '../store/tree.ts';
 import { openDockerArchive } from './docker-archive.ts';
 import { mediaSource, resolveOnMedia } from './media-source.ts';
+import { plainArchive } from './packed.ts';
 import { createRegistryOpener, type RegistryAccess } from './registry-source.ts';
 import { type Place, parsePlace } from './target.ts';
 
@@ -66,11 +67,17 @@ export function createSourceOpener(
     content: layout,
     resolve: async (reference) => (await layout.resolve(reference)).digest,
   });
-  const openArchive = async (path: string): Promise<Shelf> => {
+  const openScratch = async (): Promise<string> => {
     await mkdir(scratch, { recursive: true });
     const directory = await mkdtemp(join(scratch, 'archive-'));
     unpacked.push(directory);
-    const { tree } = await openTree(path);
+    return directory;
+  };
+  const openPlain = async (path: string): Promise<Tree> =>
+    (await openTree(await plainArchive(path, openScratch))).tree;
+  const openArchive = async (path: string): Promise<Shelf> => {
+    const directory = await openScratch();
+    const tree = await openPlain(path);
     try {
       await unpackTree(tree, '', directory, 0);
     } finally {
@@ -79,7 +86,7 @@ export function createSourceOpener(
     return shelfOf(await openLayout(directory));
   };
   const openDocker = async (path: string): Promise<Shelf> => {
-    const { tree } = await openTree(path);
+    const tree = await openPlain(path);
     trees.push(tree);
     const archive = await openDockerArchive(tree);
     return { content: archive, resolve: async (reference) => archive.resolve(reference).digest };
