@@ -147,6 +147,21 @@ test('M12 --platform cuts an index, its bytes unchanged; what is cut is read as 
     code: 'ContentMissing',
     message: /linux\/s390x; it has linux\/arm64/,
   });
+  // What an index inside has counts, and only that.
+  const deep = await plan(outer.raw.digest, ['linux/arm64']);
+  assert.ok(deep.items.some((item) => item.digest === arm64.raw.digest));
+  const wrapped = manifestOf(
+    { schemaVersion: 2, mediaType: mediaTypes.ociIndex, manifests: [inner.descriptor] },
+    mediaTypes.ociIndex,
+  );
+  const { plan: again } = await registry(
+    t,
+    shelfOf(arm64, withoutBlobs(inner.raw), withoutBlobs(wrapped.raw)),
+  );
+  await assert.rejects(again(wrapped.raw.digest, ['linux/s390x']), {
+    code: 'ContentMissing',
+    message: /linux\/s390x; it has linux\/arm64/,
+  });
 });
 
 test('M14 a layer that only lies at its maker’s address ends the build, not the update', async (t) => {
@@ -190,15 +205,37 @@ test('schema 1 is refused with what to do', async (t) => {
   );
   const raw = {
     digest: digestOf(bytes),
-    mediaType: 'application/vnd.docker.distribution.manifest.v1+prettyjws',
+    mediaType: mediaTypes.dockerSchema1Signed,
     bytes,
   };
   const { plan } = await registry(t, shelfOf(withoutBlobs(raw)));
   await assert.rejects(plan(raw.digest), {
     code: 'InputInvalid',
-    message: /schema 1/,
+    message: new RegExp(`${repository}@${raw.digest}.*schema 1`),
     next: /Push the image again/,
   });
+  // Among the children of a list it is no manifest to whoever reads it, so that it would pass for a blob.
+  const child = { mediaType: raw.mediaType, digest: raw.digest, size: bytes.length };
+  const platform = { os: 'linux', architecture: 'arm64' };
+  const list = manifestOf(
+    {
+      schemaVersion: 2,
+      mediaType: mediaTypes.dockerList,
+      manifests: [
+        { ...amd64.descriptor, platform: { os: 'linux', architecture: 'amd64' } },
+        { ...child, platform },
+      ],
+    },
+    mediaTypes.dockerList,
+  );
+  const mixed = shelfOf(amd64, withoutBlobs(raw), withoutBlobs(list.raw));
+  mixed.blobs.set(raw.digest, bytes);
+  const { plan: planMixed } = await registry(t, mixed);
+  await assert.rejects(planMixed(list.raw.digest), {
+    code: 'InputInvalid',
+    message: new RegExp(`image web: the manifest ${raw.digest} is of schema 1`),
+  });
+  assert.ok(await planMixed(list.raw.digest, ['linux/amd64']));
 });
 
 test('S2 S4 S6 signatures of an index and of each child travel; only "not there" counts as none', async (t) => {

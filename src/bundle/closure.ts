@@ -7,7 +7,7 @@ import type { VerifiedBundle } from './bundle.ts';
 import { bundleRepository } from './document.ts';
 
 /** Indexes inside indexes; real ones have two levels. */
-const depthMax = 8;
+export const indexDepthMax = 8;
 /** Descriptors of one image: an index of a hundred platforms with a hundred layers each. */
 const descriptorsMax = 10_000;
 
@@ -105,7 +105,7 @@ async function* manifestClosure(
   here: { tags: readonly string[]; size: number | undefined; depth: number },
 ): AsyncGenerator<ClosureItem> {
   const { image, repository } = walk.root;
-  if (here.depth > depthMax) throw limit(image, `indexes are nested more than ${depthMax} deep`);
+  if (here.depth > indexDepthMax) throw limit(image, `indexes are nested more than ${indexDepthMax} deep`);
   const key = `${repository}@${digest}`;
   // A manifest under another name is shown again for its tag, but what hangs on it is known already.
   const known = walk.seen.has(key);

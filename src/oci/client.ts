@@ -5,7 +5,13 @@ import { type Digest, digestOf, isDigest, referrersTag } from './digest.ts';
 import { createExchange, type Get } from './exchange.ts';
 import { parseStrictJson } from './json.ts';
 import { nextPage } from './link.ts';
-import { type Descriptor, manifestBytesMax, manifestTypes, parseManifest } from './manifest.ts';
+import {
+  type Descriptor,
+  manifestBytesMax,
+  manifestTypes,
+  parseManifest,
+  parseManifestOf,
+} from './manifest.ts';
 import { isRepositoryName, isTag } from './reference.ts';
 import type { BlobOptions, BlobReader, ContentSource, RawManifest } from './source.ts';
 
@@ -80,7 +86,8 @@ export function createRegistryClient(options: RegistryClientOptions): ContentSou
         }
       }
       const type = answer.headers['content-type'];
-      const manifest = parseManifest(bytes, typeof type === 'string' ? type : undefined);
+      const where = `${label}: ${repository}${isDigest(reference) ? '@' : ':'}${reference}`;
+      const manifest = parseManifestOf(where, bytes, typeof type === 'string' ? type : undefined);
       return { digest, mediaType: manifest.mediaType, bytes } satisfies RawManifest;
     },
 

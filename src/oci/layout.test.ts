@@ -60,6 +60,22 @@ test('a layout gives back what was written, by tag, by digest and by full name',
   await assert.rejects(layout.manifest('any', '1.1'), (error) => isSluiceError(error, 'DigestMismatch'));
 });
 
+test('what a layout lists besides images, of whatever type, hides nothing of them', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-layout-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const writer = await createLayoutWriter(directory);
+  const image = imageOf([Buffer.from('layer')]);
+  await writer.tag('1', await writer.manifest(image.raw.bytes, image.raw.mediaType));
+  const old = { schemaVersion: 1, name: 'x', tag: 'y', fsLayers: [], history: [] };
+  await writer.tag('old', await writer.manifest(old, mediaTypes.dockerSchema1Signed));
+  // The example of the specification.
+  await writer.tag('', await writer.blob(Buffer.from('<xml/>'), 'application/xml'));
+  const layout = await openLayout(directory);
+  assert.deepEqual(await layout.referrers('any', image.raw.digest), []);
+  assert.equal((await layout.manifest('any', '1'))?.digest, image.raw.digest);
+  await assert.rejects(layout.manifest('any', 'old'), (error) => isSluiceError(error, 'InputInvalid'));
+});
+
 test('what is no layout is said so', async () => {
   await assert.rejects(openLayout('/nonexistent'), (error) => isSluiceError(error, 'NotFound'));
 });

@@ -8,9 +8,11 @@ import { parseStrictJson } from './json.ts';
 import {
   type Descriptor,
   descriptor,
+  isManifestType,
   manifestBytesMax,
   mediaTypes,
   parseManifest,
+  parseManifestOf,
   referrerDescriptor,
 } from './manifest.ts';
 import type { BlobReader, ContentSource, RawManifest } from './source.ts';
@@ -49,7 +51,8 @@ export async function openLayout(directory: string): Promise<Layout> {
       throw new SluiceError('DigestMismatch', `${label}: the manifest ${digest} has been changed`);
     }
     const listed = (await entries()).find((entry) => entry.digest === digest);
-    return { digest, mediaType: parseManifest(bytes, listed?.mediaType).mediaType, bytes };
+    const { mediaType } = parseManifestOf(`${label}: ${digest}`, bytes, listed?.mediaType);
+    return { digest, mediaType, bytes };
   }
 
   return {
@@ -85,6 +88,8 @@ export async function openLayout(directory: string): Promise<Layout> {
       const listed = await entries();
       const found = new Map<Digest, Descriptor>();
       for (const entry of listed) {
+        // What a layout lists besides, of any type (image-layout.md), refers to nothing.
+        if (!isManifestType(entry.mediaType)) continue;
         const raw = await manifestBytes(entry.digest);
         if (raw === undefined) continue; // A layout may lack what it lists (image-layout.md).
         const manifest = parseManifest(raw.bytes, raw.mediaType);

@@ -13,6 +13,9 @@ export const mediaTypes = {
   ociEmpty: 'application/vnd.oci.empty.v1+json',
   dockerList: 'application/vnd.docker.distribution.manifest.list.v2+json',
   dockerManifest: 'application/vnd.docker.distribution.manifest.v2+json',
+  /** Of schema 1, which is read nowhere. */
+  dockerSchema1: 'application/vnd.docker.distribution.manifest.v1+json',
+  dockerSchema1Signed: 'application/vnd.docker.distribution.manifest.v1+prettyjws',
   dockerConfig: 'application/vnd.docker.container.image.v1+json',
   dockerLayerGzip: 'application/vnd.docker.image.rootfs.diff.tar.gzip',
 } as const;
@@ -82,9 +85,7 @@ export function parseManifest(bytes: Uint8Array, mediaType?: string): Manifest {
   }
   const document = record(parseStrictJson(bytes, 'a manifest'), 'a manifest');
   if (document.schemaVersion === 1 || 'fsLayers' in document) {
-    throw new SluiceError('InputInvalid', 'the manifest is of schema 1, which carries no verifiable layers', {
-      next: 'Push the image again with a current tool: it becomes schema 2 or OCI.',
-    });
+    throw schema1('the manifest');
   }
   if (document.schemaVersion !== 2) throw invalid('schemaVersion must be 2');
   const isIndex = 'manifests' in document;
@@ -111,6 +112,28 @@ export function parseManifest(bytes: Uint8Array, mediaType?: string): Manifest {
     config: descriptor(document.config, 'config'),
     layers: descriptors(document.layers ?? [], 'layers'),
   };
+}
+
+/** `parseManifest` of what a place gave; an error says what was asked for, and where. */
+export function parseManifestOf(where: string, bytes: Uint8Array, mediaType?: string): Manifest {
+  try {
+    return parseManifest(bytes, mediaType);
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    throw new SluiceError(error.code, `${where}: ${error.message}`, { cause: error, next: error.next });
+  }
+}
+
+/** The refusal of a manifest of schema 1. */
+export function schema1(what: string): SluiceError {
+  return new SluiceError('InputInvalid', `${what} is of schema 1, which carries no verifiable layers`, {
+    next: 'Push the image again with a current tool: it becomes schema 2 or OCI.',
+  });
+}
+
+/** Whether a descriptor of this type names a manifest of schema 1. */
+export function isSchema1Type(mediaType: string): boolean {
+  return mediaType === mediaTypes.dockerSchema1 || mediaType === mediaTypes.dockerSchema1Signed;
 }
 
 /** Every descriptor that a manifest names, its subject left out: what it needs to be whole. */

@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors/error.ts';
-import type { Descriptor, IndexManifest } from './manifest.ts';
+import type { Descriptor, IndexManifest, Platform } from './manifest.ts';
 
 /** On an attestation inside an index: the digest of the image that it speaks of (BuildKit). */
 const attestedAnnotation = 'vnd.docker.reference.digest';
@@ -29,17 +29,20 @@ export function selectChildren(
   });
 }
 
-function isAmong(
-  platform: { os: string; architecture: string; variant?: string },
-  platforms: readonly string[],
-): boolean {
+function isAmong(platform: Platform, platforms: readonly string[]): boolean {
   const name = `${platform.os}/${platform.architecture}`;
   return platforms.some((each) => each === name || each === `${name}/${platform.variant ?? ''}`);
 }
 
-/** Refuses an index that has none of the platforms: a node would find that out too late. Errors: ContentMissing. */
-export function requirePlatform(index: IndexManifest, platforms: readonly string[], where: string): void {
-  const named = index.manifests.flatMap((child) => (child.platform === undefined ? [] : [child.platform]));
+/**
+ * Refuses an index that has none of the platforms: a node would find that out too late. Errors: ContentMissing.
+ * @param named the platforms that it has, those of indexes in it with them; none: it has no platforms to choose.
+ */
+export function requirePlatform(
+  named: readonly Platform[],
+  platforms: readonly string[],
+  where: string,
+): void {
   if (named.length === 0 || named.some((platform) => isAmong(platform, platforms))) return;
   const has = named.map((each) => `${each.os}/${each.architecture}`).join(', ');
   throw new SluiceError(
