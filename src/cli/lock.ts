@@ -104,8 +104,12 @@ async function release(node: string, options: LockOptions): Promise<void> {
     switch (outcome) {
       case 'released':
         return note(`the slot of ${node} is free`);
-      case 'not-held':
-        return note(`${node} holds no slot of the group ${options.group}`);
+      case 'not-held': {
+        const { notHeldLines } = await import('./lock-holders.ts');
+        const { items } = await client.list<FleetLockGroup>(client.kinds.FleetLockGroup);
+        for (const line of notHeldLines(node, options.group ?? 'default', items)) note(line);
+        return;
+      }
       case 'no-group':
         throw new SluiceError('NotFound', `there is no FleetLockGroup '${options.group}'`, {
           next: 'See which there are: sluice lock ls; name one of them: --group NAME.',

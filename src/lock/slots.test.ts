@@ -12,7 +12,14 @@ test('a slot is reserved, drained, granted, given back; the second waits', () =>
   assert.equal(first.holders[0]?.state, 'Reserved');
   const second = lock({ slots: 1, holders: first.holders }, { id: 'b' }, now, view);
   assert.ok(second.kind === 'full');
-  assert.match(second.message, /master-0 since 2026/);
+  assert.equal(second.message, `the only slot is taken by master-0 since ${now}`);
+  const two = [...first.holders, { id: 'c', state: 'Granted', since: now, lastSeen: now } as const];
+  const third = lock({ slots: 2, holders: two }, { id: 'b' }, now, view);
+  assert.ok(third.kind === 'full');
+  assert.equal(third.message, `all 2 slots are taken: master-0 since ${now}, c since ${now}`);
+  const none = lock({ slots: 0, holders: [] }, { id: 'b' }, now, view);
+  assert.ok(none.kind === 'full');
+  assert.equal(none.message, 'the group has no slots');
   const drained = advance(first.holders, 'a', 'Granted');
   assert.equal(lock({ slots: 1, holders: drained }, { id: 'a' }, now, view).kind, 'granted');
   assert.deepEqual(unlock({ slots: 1, holders: drained }, 'a'), []);

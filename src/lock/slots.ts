@@ -67,13 +67,7 @@ export function lock(group: Slots, client: LockClient, now: string, view: LockVi
       };
     }
     if (group.holders.length >= group.slots) {
-      const by = group.holders
-        .map((holder) => `${holder.node ?? holder.id} since ${holder.since}`)
-        .join(', ');
-      return {
-        kind: 'full',
-        message: `all ${group.slots} slots are taken: ${by === '' ? 'the group has none' : by}`,
-      };
+      return { kind: 'full', message: takenBy(group) };
     }
   }
   if (held !== undefined && isAnotherHost(held, client)) {
@@ -90,6 +84,12 @@ export function lock(group: Slots, client: LockClient, now: string, view: LockVi
     holders,
     message: holder.message ?? `${holder.node ?? holder.id} is being drained`,
   };
+}
+
+function takenBy({ slots, holders }: Slots): string {
+  const by = holders.map((holder) => `${holder.node ?? holder.id} since ${holder.since}`).join(', ');
+  if (by === '') return 'the group has no slots';
+  return slots === 1 ? `the only slot is taken by ${by}` : `all ${slots} slots are taken: ${by}`;
 }
 
 /**
