@@ -4,11 +4,12 @@ import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorTable, messageOf, SluiceError, systemCode } from '../src/errors/error.ts';
+import { shellWord } from '../src/process/shell.ts';
 import { upLayout } from '../src/up/layout.ts';
 import { runningState } from '../src/up/state.ts';
 import { stopRunning } from '../src/up/stop.ts';
 import { takePlace, takePlaceOver } from './place.ts';
-import { createTeller, root, shown } from './stage.ts';
+import { createTeller, root, shown, stopCommand, usualPlace } from './stage.ts';
 import { lastWords, runDemo, type Summary } from './story.ts';
 
 const runners = ['auto', 'podman', 'sandbox'];
@@ -23,7 +24,7 @@ function readWords() {
         stop: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         runner: { type: 'string', default: 'auto' },
-        dir: { type: 'string', default: join(root, '.quickstart') },
+        dir: { type: 'string', default: usualPlace },
         program: { type: 'string', default: join(root, 'sluice') },
       },
     });
@@ -56,7 +57,7 @@ async function main(): Promise<number> {
   }
   if (existsSync(keepMark) && (await runningState(layout)) !== undefined) {
     throw new SluiceError('Conflict', 'a cluster that was kept is still running', {
-      next: `Look around in it (export KUBECONFIG=${layout.kubeconfig}), or end it first: ./quickstart --stop`,
+      next: `Look around in it (export KUBECONFIG=${shellWord(layout.kubeconfig)}), or end it first: ${stopCommand(directory)}`,
     });
   }
   const place = await takePlace(directory);
@@ -116,7 +117,7 @@ async function main(): Promise<number> {
       if (words !== '') teller.stream.write(`  the cluster said last:\n${words}\n`);
       if (existsSync(join(layout.dir, 'logs'))) {
         teller.stream.write(
-          `  what the processes said: ${shown(join(layout.dir, 'logs'))}/ (./quickstart --stop removes it)\n`,
+          `  what the processes said: ${shown(join(layout.dir, 'logs'))}/ (${stopCommand(directory)} removes it)\n`,
         );
       }
     }

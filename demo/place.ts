@@ -4,7 +4,7 @@ import { type Claim, claimFile } from '../src/durable/claim.ts';
 import { readJson, writeJson } from '../src/durable/file.ts';
 import { SluiceError, systemCode } from '../src/errors/error.ts';
 import { startTicksOf } from '../src/up/state.ts';
-import { shown } from './stage.ts';
+import { shown, stopCommand } from './stage.ts';
 
 /** The directory of the demo, held by one run at a time: a second one would end the cluster of the first. */
 export interface Place {
@@ -50,7 +50,7 @@ export async function takePlace(directory: string): Promise<Place> {
     const holder = await holderOf(directory);
     const who = holder === undefined ? '' : ` (process ${holder.pid})`;
     throw new SluiceError('Conflict', `another ./quickstart runs in ${shown(directory)}${who}`, {
-      next: 'Wait for its end, end it with ./quickstart --stop, or give this one a place of its own: --dir DIR',
+      next: `Wait for its end, end it with ${stopCommand(directory)}, or give this one a place of its own: --dir DIR`,
     });
   }
   return await placeOf(directory, claim);
@@ -69,7 +69,8 @@ export async function takePlaceOver(directory: string, say: (text: string) => vo
     claim = await claimed(directory, endMsMax);
     if (claim === undefined) {
       throw new SluiceError('Timeout', `it has not ended within ${endMsMax / 1000} s`, {
-        next: holder === undefined ? 'Run ./quickstart --stop again' : `End it: kill -9 ${holder.pid}`,
+        next:
+          holder === undefined ? `Run it again: ${stopCommand(directory)}` : `End it: kill -9 ${holder.pid}`,
       });
     }
   }

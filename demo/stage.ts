@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { SluiceError } from '../src/errors/error.ts';
+import { shellWord } from '../src/process/shell.ts';
 
 /** The repository's own root. */
 export const root = join(import.meta.dirname, '..');
@@ -95,7 +96,7 @@ export function createShell(
     const said = (quiet ? hidden || stdout : '').trim();
     throw new SluiceError(
       'CommandFailed',
-      `${shownAs} ${words.join(' ')} ended with ${code}${said === '' ? '' : `: ${said}`}`,
+      `${[shownAs, ...words].map(shellWord).join(' ')} ended with ${code}${said === '' ? '' : `: ${said}`}`,
     );
   };
   return {
@@ -116,13 +117,19 @@ export function shown(text: string): string {
 
 /** A command as a person would type it: paths from the clone, a line for each option where it is long. */
 export function commandLine(program: string, words: readonly string[]): string {
-  const line = `$ ${program} ${words.map(quoted).join(' ')}`;
-  return line.length <= lineMax ? line : line.replace(/ (--|\S+=oci:)/g, ' \\\n         $1');
+  const typed = [program, ...words].map((word) => shellWord(shown(word)));
+  const line = typed.join(' ');
+  if (line.length <= lineMax) return `$ ${line}`;
+  return `$ ${typed.reduce((text, word) => `${text}${/^'?(--|\S+=oci:)/.test(word) ? lineEnd : ' '}${word}`)}`;
 }
 
-const lineMax = 110;
+const lineMax = 108;
+const lineEnd = ' \\\n         ';
 
-function quoted(word: string): string {
-  const text = shown(word);
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+/** Where the demo has its place unless a person names another. */
+export const usualPlace = join(root, '.quickstart');
+
+/** How a person ends what runs in a place of the demo. */
+export function stopCommand(directory: string): string {
+  return `./quickstart --stop${directory === usualPlace ? '' : ` --dir ${shellWord(directory)}`}`;
 }

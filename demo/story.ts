@@ -10,10 +10,19 @@ import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
 import { waitFor } from '../src/kube/wait.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import { run } from '../src/process/run.ts';
+import { shellWord } from '../src/process/shell.ts';
 import type { UpLayout } from '../src/up/layout.ts';
 import { readState, type UpState } from '../src/up/state.ts';
 import { buildReleases, from, keysOf, mediaOf, to } from './build.ts';
-import { commandLine, createShell, root, type Shell, shownProgram, type Teller } from './stage.ts';
+import {
+  commandLine,
+  createShell,
+  root,
+  type Shell,
+  shownProgram,
+  stopCommand,
+  type Teller,
+} from './stage.ts';
 
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
 const bundle = (version: string) => `ocp-release-bundle-${version}-${arch}`;
@@ -361,7 +370,7 @@ async function summarize(
   teller.say('It is still running. Look around:');
   await sayConsole(demo, state, 'the web console');
   if (demo.held) teller.say('  open the window there, or: ./sluice window open --until 1h --nodes all');
-  teller.say(`  export KUBECONFIG=${state.kubeconfig}`);
+  teller.say(`  export KUBECONFIG=${shellWord(state.kubeconfig)}`);
   if (kubectl) {
     teller.say(
       '  kubectl get clusterversion,internalreleaseimage,machineconfignode,updatepreflight,nodeupdate -A',
@@ -370,7 +379,7 @@ async function summarize(
   }
   teller.say('  ./sluice release ls; ./sluice upgrade status; ./sluice node why; ./sluice preflight ls');
   teller.say(`  registries ${registries.join(', ')}; CA ${state.caFile}; credentials ${state.authFile}`);
-  teller.say('  ./quickstart --stop ends it');
+  teller.say(`  ${stopCommand(demo.directory)} ends it`);
 }
 
 async function sayConsole(demo: WholeDemo, state: UpState, what: string): Promise<void> {

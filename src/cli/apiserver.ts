@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { shellWord } from '../process/shell.ts';
 import { operationsOf } from './operations.ts';
 import { note } from './output.ts';
 
@@ -92,7 +93,7 @@ async function run(options: ApiServerCommandOptions): Promise<void> {
   try {
     note(`the API answers at ${running.url}`);
     const kubeconfig = options.pki === undefined ? await writeAdminKubeconfig(pki, running.url) : undefined;
-    if (kubeconfig !== undefined) note(`export KUBECONFIG=${kubeconfig}`);
+    if (kubeconfig !== undefined) note(`export KUBECONFIG=${shellWord(kubeconfig)}`);
     const controllers = options.controllers
       ? runControllers(running.url, caPem, loopbackToken, logger.child({ component: 'cluster' }), signal)
       : Promise.resolve();

@@ -3,6 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
+import { shellWord } from '../process/shell.ts';
 import { isPackaged, noticesFile, packagedFiles, shippedFile, shippedText } from '../program/files.ts';
 import { note, print } from './output.ts';
 
@@ -45,5 +46,7 @@ async function licences({ extract }: { readonly extract?: string }): Promise<voi
     await mkdir(dirname(join(target, path)), { recursive: true });
     await writeFile(join(target, path), shippedFile(path));
   }
-  note(`${files.length} files in ${target}; node ${join(target, 'program', 'js', 'main.cjs')} --help`);
+  note(
+    `${files.length} files in ${target}; node ${shellWord(join(target, 'program', 'js', 'main.cjs'))} --help`,
+  );
 }

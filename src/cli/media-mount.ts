@@ -2,6 +2,7 @@ import { mkdir, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SluiceError, systemCode } from '../errors/error.ts';
 import { run, runOrThrow } from '../process/run.ts';
+import { shellWord } from '../process/shell.ts';
 
 /** What `lsblk` says of a block device. */
 export interface BlockDevice {
@@ -117,7 +118,7 @@ export async function unmountPlace(place: string): Promise<void> {
     if (code === 0) continue;
     if (Date.now() > endsAt) {
       throw new SluiceError('Conflict', `${place} cannot be unmounted: ${stderr.trim()}`, {
-        next: `It is detached. End what still reads of it, then: umount ${place}`,
+        next: `It is detached. End what still reads of it, then: umount ${shellWord(place)}`,
       });
     }
     await new Promise((resolve) => setTimeout(resolve, busyPollMs));

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
+import { shellWord } from '../process/shell.ts';
 import { isPackaged, shippedRoot } from '../program/files.ts';
 
 /** Where `sluice up` keeps its cluster when nobody says otherwise. */
@@ -43,6 +44,6 @@ export function nextWithoutKubeconfig(places: readonly string[]): string {
   if (found.length === 0) {
     return 'Give one with --kubeconfig, or set KUBECONFIG: sluice up and ./quickstart --keep print theirs.';
   }
-  const commands = found.map((file) => `export KUBECONFIG=${file}`).join(', or: ');
+  const commands = found.map((file) => `export KUBECONFIG=${shellWord(file)}`).join(', or: ');
   return `For the cluster of this machine: ${commands}. For another: --kubeconfig FILE.`;
 }

@@ -5,11 +5,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { wordsOf } from '../../tests/shell.ts';
 import { repository } from '../../tests/tier.ts';
 import { upLayout } from '../up/layout.ts';
 import { startTicksOf, type UpState, writeState } from '../up/state.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'sluice-up-command-'));
+const directory = mkdtempSync(join(tmpdir(), 'sluice up command-'));
 after(() => rmSync(directory, { recursive: true }));
 
 test('up status and up stop mean the cluster whose kubeconfig is in use', async (t) => {
@@ -23,6 +24,7 @@ test('up status and up stop mean the cluster whose kubeconfig is in use', async 
     phase: 'ready',
     release: '1.0.0',
     kubeconfig: layout.kubeconfig,
+    consoleUrl: 'http://127.0.0.1:1/',
     workload: { runner: 'sandbox', notIsolated: [] },
     nodes: [{ name: 'master-0', address: '127.22.62.11', registry: '127.22.62.11:22625', dir: directory }],
   } as unknown as UpState;
@@ -32,7 +34,13 @@ test('up status and up stop mean the cluster whose kubeconfig is in use', async 
       encoding: 'utf8',
       env: { ...process.env, KUBECONFIG: layout.kubeconfig },
     });
-  assert.match(sluice('up', 'status').stdout, /^ready: installed with 1\.0\.0, process \d+$/m);
+  const { stdout: told } = sluice('up', 'status');
+  assert.match(told, /^ready: installed with 1\.0\.0, process \d+$/m);
+  const commands = [/^ {2}(export .*)$/m, /to log in: (.*)\)$/m].map((each) => each.exec(told)?.[1] ?? '');
+  assert.deepEqual(commands.map(wordsOf), [
+    ['export', `KUBECONFIG=${layout.kubeconfig}`],
+    [join(repository, 'sluice'), 'console', 'link', '--dir', directory],
+  ]);
   assert.equal(sluice('up', 'status', '-o', 'name').stdout, 'node/master-0\n');
   const other = sluice('up', 'status', '--dir', '/nowhere');
   assert.equal(other.status, 1);

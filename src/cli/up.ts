@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { SluiceError } from '../errors/error.ts';
+import { shellWord } from '../process/shell.ts';
 import type { UpLayout } from '../up/layout.ts';
 import type { UpState } from '../up/state.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
@@ -83,7 +84,7 @@ async function start(options: UpCommandOptions): Promise<void> {
     personReads: process.stderr.isTTY,
     signal: terminationSignal(() => {
       note('ended at once: containers of its nodes and their mounts may be left');
-      note(`  to end them: sluice up stop --dir ${dir}`);
+      note(`  to end them: sluice up stop --dir ${shellWord(dir)}`);
     }),
   });
 }
@@ -120,10 +121,10 @@ async function status(options: UpCommandOptions): Promise<void> {
   if (format === 'json' || format === 'yaml') return await printObject(state, format);
   if (format === 'name') return print(state.nodes.map((node) => `node/${node.name}`).join('\n'));
   print(`${state.phase}: installed with ${state.release}, process ${state.pid}`);
-  print(`  export KUBECONFIG=${state.kubeconfig}`);
+  print(`  export KUBECONFIG=${shellWord(state.kubeconfig)}`);
   for (const node of state.nodes) print(`  ${node.name}   registry ${node.registry}   ${node.dir}`);
   if (state.consoleUrl !== undefined) {
-    print(`  console: ${state.consoleUrl} (to log in: sluice console link --dir ${layout.dir})`);
+    print(`  console: ${state.consoleUrl} (to log in: sluice console link --dir ${shellWord(layout.dir)})`);
   }
   print(`  containers: ${state.workload.runner}`);
   print(`  registries: CA ${state.caFile}, credentials ${state.authFile}`);

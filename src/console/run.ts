@@ -9,6 +9,7 @@ import { connect } from '../kube/platform.ts';
 import { serveNodeSocket } from '../node/socket.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { shellWord } from '../process/shell.ts';
 import { loadFiles } from './files.ts';
 import { createIdentities } from './identities.ts';
 import { linkRoute } from './link.ts';
@@ -112,7 +113,7 @@ async function sessionKey(file: string | undefined): Promise<Buffer> {
     const key = Buffer.from((await readFile(file, 'utf8')).trim(), 'base64');
     if (key.length === sessionKeyBytes) return key;
     throw new SluiceError('InputInvalid', `${file} does not hold ${sessionKeyBytes} bytes in base64`, {
-      next: `Make one: head -c ${sessionKeyBytes} /dev/urandom | base64 > ${file}`,
+      next: `Make one: head -c ${sessionKeyBytes} /dev/urandom | base64 > ${shellWord(file)}`,
     });
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;

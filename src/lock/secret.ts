@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import { shellWord } from '../process/shell.ts';
 
 const secretBytesMax = 4096;
 /** What a server asks for has at least so many: fewer can be guessed. */
@@ -16,7 +17,7 @@ export async function readSecretFile(path: string): Promise<string> {
       const { mode, size } = await file.stat();
       if ((mode & 0o007) !== 0) {
         throw new SluiceError('InputInvalid', `every user of this machine can open ${path}`, {
-          next: `Close it: chmod 600 ${path}`,
+          next: `Close it: chmod 600 ${shellWord(path)}`,
         });
       }
       if (size > secretBytesMax)

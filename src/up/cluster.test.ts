@@ -3,13 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { wordsOf } from '../../tests/shell.ts';
 import { claimFile } from '../durable/claim.ts';
+import { isSluiceError } from '../errors/error.ts';
 import { silentLogger } from '../observe/log.ts';
 import { isInstalled, runUp, waitsFor } from './cluster.ts';
 import { upLayout } from './layout.ts';
 
 test('a second start from the same directory is refused while the first has not written its state', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'sluice-up-'));
+  const dir = await mkdtemp(join(tmpdir(), 'sluice up-'));
   t.after(() => rm(dir, { recursive: true }));
   const first = await claimFile(upLayout(dir).claim);
   const second = runUp({
@@ -24,7 +26,11 @@ test('a second start from the same directory is refused while the first has not 
     personReads: false,
     signal: new AbortController().signal,
   });
-  await assert.rejects(second, /is just being started from/);
+  const refused = await second.catch((error: unknown) => error);
+  assert.ok(isSluiceError(refused, 'Conflict'));
+  assert.match(refused.message, /is just being started from/);
+  const [, command = ''] = /^Wait for it: (.*)$/.exec(refused.next) ?? [];
+  assert.deepEqual(wordsOf(command), ['sluice', 'up', 'status', '--dir', dir]);
   first?.release();
 });
 

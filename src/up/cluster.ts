@@ -15,6 +15,7 @@ import { waitFor } from '../kube/wait.ts';
 import { keysFolder } from '../node/registry-side.ts';
 import { rfc3339, systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { shellWord } from '../process/shell.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
 import { notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { keepAuthFile } from './auth-file.ts';
@@ -62,7 +63,7 @@ export async function runUp(options: UpOptions): Promise<void> {
   const claim = await claimFile(layout.claim);
   if (claim === undefined) {
     throw new SluiceError('Conflict', `a cluster is just being started from ${layout.dir}`, {
-      next: `Wait for it: sluice up status --dir ${layout.dir}`,
+      next: `Wait for it: sluice up status --dir ${shellWord(layout.dir)}`,
     });
   }
   let network: Network | undefined;
@@ -91,7 +92,9 @@ export async function runUp(options: UpOptions): Promise<void> {
     });
     await writeState(layout, { ...state, phase: 'ready' });
     const runs = await runningVersion(client);
-    options.say(`ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${state.kubeconfig}`);
+    options.say(
+      `ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${shellWord(state.kubeconfig)}`,
+    );
     if (state.consoleUrl !== undefined) await sayConsole(options, layout, state.consoleUrl);
     await aborted(options.signal);
     options.say(`stopping: ${messageOf(options.signal.reason)}`);
@@ -383,7 +386,7 @@ export function waitsFor(version: ClusterVersion | undefined): string {
 
 /** The link to log in is good for one who reads it: it goes to a person's terminal, not into a file. */
 async function sayConsole(options: UpOptions, layout: UpLayout, url: string): Promise<void> {
-  const ask = `sluice console link --dir ${layout.dir}`;
+  const ask = `sluice console link --dir ${shellWord(layout.dir)}`;
   const link = options.personReads
     ? await askForLink(layout.consoleSocket).catch(() => undefined)
     : undefined;

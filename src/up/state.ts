@@ -1,5 +1,6 @@
 import { readJson, writeJson } from '../durable/file.ts';
 import { SluiceError } from '../errors/error.ts';
+import { shellWord } from '../process/shell.ts';
 import type { UpLayout } from './layout.ts';
 
 /** What `sluice up` writes about itself, for people, for `up status` and `up stop`, and for the demo. */
@@ -65,6 +66,6 @@ export async function requireStopped(layout: UpLayout): Promise<void> {
   const state = await runningState(layout);
   if (state === undefined) return;
   throw new SluiceError('Conflict', `a cluster already runs from ${layout.dir} (process ${state.pid})`, {
-    next: `Use it: export KUBECONFIG=${state.kubeconfig}; or end it: sluice up stop --dir ${layout.dir}`,
+    next: `Use it: export KUBECONFIG=${shellWord(state.kubeconfig)}; or end it: sluice up stop --dir ${shellWord(layout.dir)}`,
   });
 }
