@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { listed } from '../gates/outcome.ts';
 import { humanDuration, paint } from './output.ts';
 
@@ -137,7 +136,7 @@ function hintOf(
 ): string | undefined {
   switch (gate) {
     case 'marker_file':
-      return `open a window: sluice window open --until 2h${local || node === hostname() ? '' : ` --nodes ${node}`}`;
+      return `open a window: sluice window open --until 2h${local ? '' : ` --nodes ${node}`}`;
     case 'fleet_lock':
       if (reason === 'DuplicateId') return 'give one of the two hosts an id of its own: identity.node_uuid';
       if (reason === 'NoSecret' || reason === 'Refused')

@@ -18,6 +18,7 @@ import { noSuchNode } from './unknown-node.ts';
 
 interface WindowOptions extends ConnectOptions {
   readonly nodes?: string;
+  readonly all?: boolean;
   readonly pool?: string;
   readonly marker?: string;
   readonly host?: boolean;
@@ -54,16 +55,17 @@ export function command(): Command {
   root.addHelpText(
     'after',
     `
-With --nodes, --kubeconfig, --context or KUBECONFIG it is about the nodes of that cluster (all of them, unless --nodes
-says which); else, and with --host or --marker, about this host alone. Which of both it was is said.
+With --nodes, --all, --kubeconfig, --context or KUBECONFIG it is about the nodes of that cluster; else, and with --host
+or --marker, about this host alone. Which of both it was is said. To open a window in a cluster, say for which nodes:
+--nodes, or --all; close and status mean all of them where nothing is said.
 A window opens no other gate: block inhibitors, users and the fleet lock still hold a node.
 
 Examples:
-  sluice window open --until 2h --once              This host, for one reboot within two hours
-  sluice window open --until 2h --nodes all         Every node of the cluster
+  sluice window open --until 2h --once --host       This host, for one reboot within two hours
+  sluice window open --until 2h --all               Every node of the cluster
   sluice window open --until 4h --nodes master-0,master-1 --release 1.1.0
-  sluice window status --nodes all
-  sluice window close --nodes all
+  sluice window status
+  sluice window close --all
   sluice window close --host
   sluice window open --until 2h --pool worker       OpenShift: a MachineConfigPool with windows (docs/openshift.md)
   sluice window status --kubeconfig FILE            OpenShift: its pools; with --nodes, single nodes`,
@@ -73,7 +75,7 @@ Examples:
 
 function poolOption(): Option {
   const about = 'on OpenShift: a MachineConfigPool that has windows, instead of single nodes';
-  return new Option('--pool <name>', about).conflicts(['nodes', 'host', 'marker', 'once', 'release']);
+  return new Option('--pool <name>', about).conflicts(['nodes', 'all', 'host', 'marker', 'once', 'release']);
 }
 
 async function setWindowOfPool(options: WindowOptions, name: string, until: number | null): Promise<void> {
@@ -94,19 +96,50 @@ function where(command: Command): Command {
       '--nodes <which>',
       "nodes of the cluster: 'all', names parted by commas, or a label selector (key=value)",
     )
+    .addOption(new Option('--all', 'all nodes of the cluster, as --nodes all').conflicts('nodes'))
     .option('--host', 'this host, whatever KUBECONFIG says')
     .option('--marker <file>', 'the marker file of this host (default: as its configuration says)');
 }
 
-/** Unix milliseconds of `--until`. */
+/** Unix milliseconds of `--until`. Errors: Usage, where it would end before anybody could use it. */
 export function endOf(until: string, now: number): number {
+  const next = 'Give what is still to come: 90m, 2h, 1d, or a time as 2026-12-01T04:00:00Z.';
   if (/^\d{4}-/.test(until)) {
     const at = Date.parse(until);
-    if (Number.isNaN(at)) throw new SluiceError('Usage', `'${until}' is not a time`);
-    if (at <= now) throw new SluiceError('Usage', `${until} is in the past`);
+    if (Number.isNaN(at)) throw new SluiceError('Usage', `--until ${until} is not a time`, { next });
+    if (at <= now) throw new SluiceError('Usage', `--until ${until} is in the past`, { next });
     return at;
   }
-  return now + durationOption(until);
+  const milliseconds = durationOption(until);
+  // Durations elsewhere have a least one; a window of none is a slip, not a wish for a second.
+  if (!/[1-9]/.test(until)) {
+    throw new SluiceError('Usage', `--until ${until}: the window would be closed at once`, {
+      next: `${next} To close one: sluice window close.`,
+    });
+  }
+  return now + milliseconds;
+}
+
+/** Longer than this, a window is hardly a maintenance any more. */
+const usualWindowMs = 7 * 86_400_000;
+
+/** What to say of a window that stays open for so long that it may be forgotten; undefined where it does not. */
+export function longWindowWarning(end: number, now: number): string | undefined {
+  if (end - now <= usualWindowMs) return undefined;
+  return `warning: the window stays open for ${humanDuration(end - now)}: until then nodes reboot into whatever is staged, at any hour; take it back: sluice window close`;
+}
+
+/** The nodes that a window is opened on. Errors: Usage, where nobody has said which: it is too much to mean all unasked. */
+export function nodesToOpen(options: Pick<WindowOptions, 'nodes' | 'all'>, by: string): string {
+  if (options.all === true) return 'all';
+  if (options.nodes !== undefined) return options.nodes;
+  throw new SluiceError(
+    'Usage',
+    `for which nodes of the cluster is the window? (a cluster is meant by ${by})`,
+    {
+      next: 'Name them: --nodes master-0,master-1 (or a label: key=value), or all: --all; this host alone: --host.',
+    },
+  );
 }
 
 /** Where a window is opened: the marker file of this host, or the nodes of a cluster; and what decided it. */
@@ -117,10 +150,10 @@ export type WindowPlace = { readonly kind: 'host' } | { readonly kind: 'cluster'
  * node it may be anybody's. Errors: Usage, where the words mean both.
  */
 export function placeOf(
-  options: Pick<WindowOptions, 'nodes' | 'marker' | 'host' | 'kubeconfig' | 'context'>,
+  options: Pick<WindowOptions, 'nodes' | 'all' | 'marker' | 'host' | 'kubeconfig' | 'context'>,
   environment: NodeJS.ProcessEnv,
 ): WindowPlace {
-  const { nodes, kubeconfig, context } = options;
+  const { nodes, all, kubeconfig, context } = options;
   const ofHost = options.marker !== undefined ? '--marker' : options.host === true ? '--host' : undefined;
   const fromEnvironment = environment.KUBECONFIG ?? '';
   const ofCluster =
@@ -130,9 +163,13 @@ export function placeOf(
         ? `--context ${context}`
         : nodes !== undefined
           ? `--nodes ${nodes}`
-          : undefined;
+          : all === true
+            ? '--all'
+            : undefined;
   if (ofHost !== undefined && ofCluster !== undefined) {
-    throw new SluiceError('Usage', `${ofHost} means this host and ${ofCluster} a cluster`);
+    throw new SluiceError('Usage', `${ofHost} means this host and ${ofCluster} a cluster`, {
+      next: 'Give one of them.',
+    });
   }
   if (ofHost !== undefined) return { kind: 'host' };
   if (ofCluster !== undefined) return { kind: 'cluster', by: ofCluster };
@@ -143,19 +180,24 @@ export function placeOf(
  * Whether it is about a cluster; which of both is said, since the same words can mean either. Of a cluster it is said
  * once that was reached (`eachNode`).
  */
-function isOfCluster(options: WindowOptions): boolean {
-  const place = placeOf(options, process.env);
+function isOfCluster(place: WindowPlace): boolean {
   if (place.kind === 'host') note('of this host (a cluster: --nodes, --kubeconfig or KUBECONFIG)');
   return place.kind === 'cluster';
 }
 
 async function openWindow(options: WindowOptions): Promise<void> {
-  const end = endOf(options.until ?? '', Date.now());
+  const now = Date.now();
+  const end = endOf(options.until ?? '', now);
+  const place = placeOf(options, process.env);
+  const isOfPool = options.pool !== undefined;
+  const nodes = isOfPool || place.kind === 'host' ? undefined : nodesToOpen(options, place.by);
+  const warning = longWindowWarning(end, now);
+  if (warning !== undefined) note(warning);
   if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, end);
   const once = options.once === true;
   const release = options.release === undefined ? {} : { release: options.release };
   const said = `until ${new Date(end).toISOString()}${once ? ', for one reboot' : ''}`;
-  if (!isOfCluster(options)) {
+  if (!isOfCluster(place)) {
     const { writeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
     await writeMarker(path, { notAfter: Math.floor(end / 1000), once, ...release });
@@ -164,7 +206,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
   }
   const windows = await import('../rollout/window.ts');
   const window = { notAfter: `${new Date(end).toISOString().slice(0, 19)}Z`, once, ...release };
-  await eachNode(options, async (client, name) => {
+  await eachNode({ ...options, ...(nodes === undefined ? {} : { nodes }) }, async (client, name) => {
     await windows.openWindow(client, name, window);
     note(`window open on ${name} ${said}`);
   });
@@ -172,7 +214,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
 
 async function closeWindow(options: WindowOptions): Promise<void> {
   if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, null);
-  if (!isOfCluster(options)) {
+  if (!isOfCluster(placeOf(options, process.env))) {
     const { removeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
     note(
@@ -191,7 +233,7 @@ async function closeWindow(options: WindowOptions): Promise<void> {
 
 async function showWindows(options: WindowOptions): Promise<void> {
   const format = parseFormat(options.output);
-  if (!isOfCluster(options)) {
+  if (!isOfCluster(placeOf(options, process.env))) {
     const { lookAtMarker, markerAllows } = await import('../finalize/marker.ts');
     const { path, allowWithoutExpiry } = await markerOf(options);
     const found = await lookAtMarker(path, { allowWithoutExpiry, ownerUid: process.getuid?.() ?? 0 });
@@ -215,7 +257,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
       `open ${end}${once ? ', for one reboot' : ''}${release === undefined ? '' : `, only into ${release}`} (${path})`,
     );
   }
-  if (options.nodes === undefined && (await showPools(options, format))) return;
+  if (options.nodes === undefined && options.all !== true && (await showPools(options, format))) return;
   const rows: { node: string; state: WindowState; window: NodeUpdate['spec']['window'] }[] = [];
   await eachNode(options, async (_, name, update) => {
     rows.push({ node: name, state: windowState(update, Date.now()), window: update.spec.window });
