@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -274,7 +275,23 @@ test('a delta and parts on the command line: what it needs is said at each step'
   }
   const shown = JSON.parse((await sluice('bundle', 'inspect', `${out}.parts`, ...pub, '-o', 'json')).stdout);
   assert.equal(shown.bundles[0].delta.since[0].name, 'ocp-release-bundle-1.1.0-x86_64');
-  assert.match((await sluice('bundle', 'inspect', `${out}.parts`, ...pub)).stdout, /^Delta: +not whole/m);
+  // Without a key nothing is verified, and all is shown as the disk tells it: that it is not whole, too.
+  for (const how of [pub, []])
+    assert.match((await sluice('bundle', 'inspect', `${out}.parts`, ...how)).stdout, /^Delta: +not whole/m);
+
+  const store = join(directory, 'delta-store');
+  const preload = (path: string) => sluice('release', 'preload', path, '--root', store, ...pub);
+  const refused = await preload(`${out}.parts`);
+  assert.equal(refused.code, 6, refused.stdout);
+  assert.match(
+    refused.stderr,
+    /is a delta: it needs ocp-release-bundle-1\.1\.0-x86_64, of which .*delta-store lacks \d+ blobs?/,
+  );
+  assert.match(refused.stderr, /next: .*ocp-release-bundle-1\.1\.0-x86_64.*first/);
+  assert.ok(!existsSync(join(store, 'docker/registry/v2/repositories')));
+  assert.equal((await preload(base)).code, 0);
+  const filled = await preload(`${out}.parts`);
+  assert.equal(filled.code, 0, filled.stderr);
 });
 
 test('words that cannot be meant end with 2', async () => {

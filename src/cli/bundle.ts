@@ -95,17 +95,16 @@ async function inspect(path: string, options: { key?: string[]; output?: string 
   const media = await openPath(path);
   try {
     const { openBundle, readUnverifiedBundle } = await import('../bundle/bundle.ts');
+    const { readDelta } = await import('../bundle/delta.ts');
     const { bundleTags } = await import('../bundle/listing.ts');
     const keys = options.key === undefined ? undefined : await readKeys(options.key);
     const bundles: InspectedBundle[] = [];
     for (const name of await bundleTags(media.content)) {
-      if (keys === undefined) {
-        bundles.push({ ...(await readUnverifiedBundle(media.content, { name })), signedBy: undefined });
-      } else {
-        const { digest, document, signedBy } = await openBundle(media.content, { name }, keys);
-        const { readDelta } = await import('../bundle/delta.ts');
-        bundles.push({ digest, document, signedBy, delta: await readDelta(media.content, digest, keys) });
-      }
+      const { digest, document, signedBy } =
+        keys === undefined
+          ? { ...(await readUnverifiedBundle(media.content, { name })), signedBy: undefined }
+          : await openBundle(media.content, { name }, keys);
+      bundles.push({ digest, document, signedBy, delta: await readDelta(media.content, digest, keys) });
     }
     if (bundles.length === 0) throw new SluiceError('MediaUnreadable', `${path} carries no release bundle`);
     if (format === 'json' || format === 'yaml') {

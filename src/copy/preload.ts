@@ -1,11 +1,12 @@
 import { openBundle } from '../bundle/bundle.ts';
+import { type Delta, describeBase, readDelta } from '../bundle/delta.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { openStore } from '../store/store.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import type { CopyProgress } from './meter.ts';
-import { planCopy, requireSpace } from './plan.ts';
+import { type CopyPlan, planCopy, requireSpace } from './plan.ts';
 import { describeOutcome, runCopy } from './run.ts';
 import { readWholeRecords, type WholeRecord } from './whole.ts';
 
@@ -28,11 +29,13 @@ export async function preload(
   },
 ): Promise<WholeRecord> {
   const bundle = await openBundle(content, { name }, options.keys);
+  const delta = await readDelta(content, bundle.digest, options.keys);
   const store = await openStore(storeRoot);
   await store.bind(name, bundle.digest);
   const standing = (await readWholeRecords(storeRoot)).get(name);
   if (standing !== undefined) return standing;
   const plan = await planCopy(content, store, bundle);
+  requireBase(delta, plan);
   requireSpace(plan, await store.space());
   const outcome = await runCopy(plan, {
     signal: options.signal ?? new AbortController().signal,
@@ -47,4 +50,18 @@ export async function preload(
         ? (outcome.problems[0]?.code ?? 'Internal')
         : 'Timeout';
   throw new SluiceError(code, `release ${name} is not whole in ${storeRoot}: ${describeOutcome(outcome)}`);
+}
+
+/** Errors: ContentMissing where the media leave out what the store lacks. */
+function requireBase(delta: Delta | undefined, plan: CopyPlan): void {
+  if (delta === undefined) return;
+  const lacking = plan.missing.filter((blob) => delta.lacks.has(blob.digest));
+  if (lacking.length === 0) return;
+  const base = describeBase(delta);
+  const { name } = plan.bundle.document;
+  throw new SluiceError(
+    'ContentMissing',
+    `what ${plan.source.label} carries of ${name} is a delta: it needs ${base}, of which ${plan.store.root} lacks ${lacking.length} ${lacking.length === 1 ? 'blob' : 'blobs'}`,
+    { next: `Preload ${base} first, or take media that carry ${name} whole.` },
+  );
 }
