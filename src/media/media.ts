@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { SluiceError, systemCode } from '../errors/error.ts';
+import { basename } from 'node:path';
+import { isSluiceError, SluiceError, systemCode } from '../errors/error.ts';
 import { type TreeContent, treeContent } from '../store/content.ts';
 import { layoutRoot } from '../store/path.ts';
 import type { Tree } from '../store/tree.ts';
@@ -7,7 +8,7 @@ import { type Device, isMediaLoss, openDevice } from './device.ts';
 import { mediaDirectoryTree } from './directory.ts';
 import { type MediaHint, parseHint, readHintBytes } from './hint.ts';
 import { isIso, isoTree } from './iso.ts';
-import { findPartList, openParts } from './parts.ts';
+import { findPartList, lastPartProblem, openParts } from './parts.ts';
 import { squashfsTree } from './squashfs.ts';
 import { isSquashfs } from './squashfs-volume.ts';
 import { isTar, tarTree } from './tar.ts';
@@ -62,7 +63,15 @@ export async function openTree(path: string): Promise<{ tree: Tree; format: Medi
     return await openImage(device);
   } catch (error) {
     await device.close();
-    throw error;
+    const problem =
+      parts !== undefined && isSluiceError(error, 'MediaUnreadable')
+        ? await lastPartProblem(parts).catch(() => undefined)
+        : undefined;
+    if (problem === undefined) throw error;
+    throw new SluiceError('MediaUnreadable', problem, {
+      cause: error,
+      next: `Copy that part again; sha256sum -c ${basename(parts ?? path)} tells of all of them.`,
+    });
   }
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { noise } from '../../tests/bundles.ts';
 import { parseSplitSize, splitFile } from '../build/split.ts';
 import { runOrThrow } from '../process/run.ts';
+import { openTree } from './media.ts';
 import { findPartList, openParts, parsePartList } from './parts.ts';
 
 let directory: string;
@@ -65,9 +66,31 @@ test('a part that is missing or cut is named by its number', async () => {
     code: 'MediaUnreadable',
     message: /part 2 of 4.*100 of 1048576 bytes/,
   });
+  await cp(join(directory, 'x.tar.001'), join(copy, 'x.tar.001'));
+  await truncate(join(copy, 'x.tar.000'), 100);
+  await assert.rejects(openParts(list), {
+    code: 'MediaUnreadable',
+    message: /part 1 of 4, x\.tar\.000.*100 of 1048576 bytes/,
+  });
   await writeFile(join(copy, 'y.tar.parts'), await readFile(list));
   await assert.rejects(findPartList(copy), { code: 'MediaUnreadable', message: /several/ });
   await rm(copy, { recursive: true });
+});
+
+test('the last part, whose size nothing tells, is named where it was cut', async (t) => {
+  const own = join(directory, 'own');
+  t.after(() => rm(own, { recursive: true }));
+  await mkdir(join(own, 'files'), { recursive: true });
+  await writeFile(join(own, 'files', 'noise'), bytes);
+  await runOrThrow('tar', ['-cf', join(own, 'temporary'), '-C', join(own, 'files'), '.']);
+  const [list = ''] = await splitFile(join(own, 'temporary'), join(own, 'z.tar'), 1024 * 1024);
+  await (await openTree(list)).tree.close();
+  await truncate(join(own, 'z.tar.003'), 1000);
+  await assert.rejects(openTree(list), {
+    code: 'MediaUnreadable',
+    message: /part 4 of 4, z\.tar\.003, is not what was written.*\(1000 bytes\)/,
+    next: /sha256sum -c z\.tar\.parts/,
+  });
 });
 
 test('lists that cannot be meant are refused', () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SluiceError, systemCode } from '../errors/error.ts';
@@ -11,6 +12,7 @@ import type { Device } from './device.ts';
 /** Ending of the list of parts. */
 const listEnding = '.parts';
 export const partsMax = 1000;
+const hashBytes = 1024 * 1024;
 const listBytesMax = 256 * 1024;
 const lineForm = /^([0-9a-f]{64}) [ *]([^/]+\.(\d{3}))$/;
 
@@ -86,14 +88,35 @@ export async function openParts(list: string): Promise<Device> {
 }
 
 function requireWhole(parts: readonly TreeFile[], names: readonly string[]): void {
-  const [first] = parts;
+  // The first may be the one that is cut.
+  const most = Math.max(...parts.map((each) => each.size));
   for (const [index, { size }] of parts.entries()) {
-    const most = first?.size ?? 0;
     if (index === parts.length - 1 ? size <= most : size === most) continue;
     throw new SluiceError(
       'MediaUnreadable',
       `part ${index + 1} of ${parts.length}, ${names[index]}, was not copied whole: it has ${size} of ${most} bytes`,
     );
+  }
+}
+
+/**
+ * Whether the last part is another than was written: its size is not known, so that one that was cut is only noticed
+ * where the image cannot be read. Answers what is wrong; undefined: it is what was written.
+ */
+export async function lastPartProblem(list: string): Promise<string | undefined> {
+  const tree = directoryTree(dirname(list));
+  const lines = (await readList(tree, list)).trimEnd().split('\n');
+  const [, sha256, name] = lineForm.exec(lines.at(-1)?.trimEnd() ?? '') ?? [];
+  const file = name === undefined ? undefined : await tree.open(name);
+  if (file === undefined) return undefined;
+  try {
+    const hash = createHash('sha256');
+    for (let at = 0; at < file.size; at += hashBytes)
+      hash.update(await file.read(at, Math.min(hashBytes, file.size - at)));
+    if (hash.digest('hex') === sha256) return undefined;
+    return `part ${lines.length} of ${lines.length}, ${name}, is not what was written: it was not copied whole, or is damaged (${file.size} bytes)`;
+  } finally {
+    await file.close();
   }
 }
 
