@@ -1,6 +1,6 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Delta } from '../bundle/delta.ts';
+import { type Delta, deltaTag, formatDelta } from '../bundle/delta.ts';
 import {
   type BundleDocument,
   type BundleRole,
@@ -11,15 +11,16 @@ import {
   parseBundleDocument,
 } from '../bundle/document.ts';
 import { listBundles } from '../bundle/listing.ts';
+import { programDirectory } from '../bundle/program.ts';
 import { writeDurable } from '../durable/file.ts';
 import { SluiceError } from '../errors/error.ts';
 import { formatHint, hintFile } from '../media/hint.ts';
-import type { Digest } from '../oci/digest.ts';
+import { type Digest, digestOf } from '../oci/digest.ts';
 import type { Payload } from '../payload/payload.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { parsePrivateKey } from '../trust/keys.ts';
 import { anyConfig, isOsImage } from './config.ts';
-import { planDelta, putDelta } from './delta.ts';
+import { planDelta, putDelta, removeDelta } from './delta.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { openPayload, type PlannedImage, planImages, withReleaseSignatures } from './images.ts';
 import { prepareOutput } from './output.ts';
@@ -93,22 +94,29 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
     const composed = await composeBundle(document);
-    const directory = await output.begin(composed.digest);
-    const store = await openStore(directory);
-    await refuseOtherContent(store, document.name, composed.digest);
     const delta =
       options.since === undefined ? undefined : await planDelta(options.since, planned, composed.digest);
+    const directory = await output.begin(
+      delta === undefined ? composed.digest : digestOf(formatDelta(delta)),
+    );
+    const store = await openStore(directory);
+    await refuseOtherContent(store, document.name, composed.digest);
+    if (delta !== undefined) await refuseWhole(store, document.name, composed.digest);
     const plans = planned.map((each) => each.plan);
     const leftOut = new Set(delta?.lacks.keys());
     await transferImages(store, plans, { onProgress: options.onProgress, leftOut });
     const descriptor = await putBundle(store, composed);
     await signBundle(store, descriptor, options.privatePem);
-    if (delta !== undefined) await putDelta(store, delta, options.privatePem, descriptor);
+    if (delta === undefined) await removeDelta(store, composed.digest);
+    else await putDelta(store, delta, options.privatePem, descriptor);
     await store.tag(bundleRepository, document.name, descriptor.digest);
     await writeDurable(join(directory, hintFile), formatHint({ bundles: await listBundles(store) }));
     await removeStoreNotes(directory);
     if (options.program !== undefined)
       await (await import('./program.ts')).putProgram(directory, options.privatePem, options.program);
+    // What an interrupted build has put there; media that get one bundle more keep theirs.
+    else if (output.format !== 'directory')
+      await rm(join(directory, programDirectory), { recursive: true, force: true });
     const files = await output.finish();
     return {
       digest: composed.digest,
@@ -199,6 +207,15 @@ async function refuseOtherContent(store: Store, name: string, digest: Digest): P
       next: 'Write it to another directory: a name means the same content everywhere.',
     },
   );
+}
+
+/** A delta beside all that it leaves out would say of whole media that they need a base. */
+async function refuseWhole(store: Store, name: string, digest: Digest): Promise<void> {
+  if ((await store.resolveTag(bundleRepository, name)) === undefined) return;
+  if ((await store.resolveTag(bundleRepository, deltaTag(digest))) !== undefined) return;
+  throw new SluiceError('Conflict', `${name} stands there whole already`, {
+    next: 'Write the delta to another directory, or take that one as it is: it needs no base.',
+  });
 }
 
 /** What the store notes for itself (its marks, its temporary files) does not travel. */

@@ -4,6 +4,7 @@ import { SluiceError } from '../errors/error.ts';
 import { type Digest, digestOf } from '../oci/digest.ts';
 import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
 import type { Store } from '../store/store.ts';
+import { signatureTag } from '../trust/cosign.ts';
 import { readBase } from './base.ts';
 import type { ImagePlan } from './plan.ts';
 import { putBlob, signBundle } from './sign.ts';
@@ -60,4 +61,13 @@ export async function putDelta(
   await store.putManifest(bundleRepository, { digest, mediaType: mediaTypes.ociManifest, bytes });
   await signBundle(store, { mediaType: mediaTypes.ociManifest, digest, size: bytes.length }, privatePem);
   await store.tag(bundleRepository, deltaTag(delta.bundle), digest);
+}
+
+/** Takes the document of a delta away, once all that it left out has come. */
+export async function removeDelta(store: Store, bundle: Digest): Promise<void> {
+  const digest = await store.resolveTag(bundleRepository, deltaTag(bundle));
+  if (digest === undefined) return;
+  await store.unlinkManifest(bundleRepository, digest);
+  const signature = await store.resolveTag(bundleRepository, signatureTag(digest));
+  if (signature !== undefined) await store.unlinkManifest(bundleRepository, signature);
 }

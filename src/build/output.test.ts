@@ -204,6 +204,41 @@ test('a delta carries only what its base lacks, is the same bundle, and says wha
   });
 });
 
+test('a delta becomes whole in its directory, and says so; a whole bundle becomes no delta', async () => {
+  const out = join(directory, 'delta-then-whole');
+  const base = join(directory, 'base');
+  const options = { payload: next.payloadSource, images: next.sources, privatePem: key.pair.privatePem };
+  await buildBundle({ ...options, out, since: base });
+  assert.notEqual((await verify(out)).delta, undefined);
+  await buildBundle({ ...options, out });
+  const whole = await verify(out);
+  assert.deepEqual([whole.delta, whole.problems], [undefined, []]);
+  await assert.rejects(buildBundle({ ...options, out, since: base }), { code: 'Conflict', message: /whole/ });
+});
+
+test('a build goes on with nothing that a build of another kind has left', needs('xorriso'), async (t) => {
+  const out = join(directory, 'kinds.iso');
+  const options = { payload: next.payloadSource, images: next.sources, privatePem: key.pair.privatePem, out };
+  const path = process.env.PATH;
+  t.after(() => {
+    process.env.PATH = path;
+  });
+  // What writes the image is not to be found: everything but the file is ready.
+  process.env.PATH = join(directory, 'nothing');
+  await assert.rejects(buildBundle({ ...options, since: join(directory, 'base') }), /xorriso/);
+  await assert.rejects(buildBundle(options), /xorriso/);
+  process.env.PATH = path;
+  const left = (await readdir(directory)).filter((name) => /^kinds\.iso\.[0-9a-f]{12}\.partial$/.test(name));
+  assert.equal(left.length, 2);
+  for (const name of left) {
+    await mkdir(join(directory, name, 'sluice-program'));
+    await writeFile(join(directory, name, 'sluice-program', 'SHA256SUMS'), 'of a build with the program');
+  }
+  await buildBundle(options);
+  const found = await verify(out);
+  assert.deepEqual([found.delta, found.problems], [undefined, []]);
+});
+
 test('what is missing from a delta beside what was signed as left out is a problem', async () => {
   const media = await openMedia(join(directory, 'delta'));
   const raw = await media.content.manifest('openshift/release', '1.1.1-web');

@@ -12,7 +12,7 @@ export type OutputFormat = 'directory' | ImageFormat;
 
 /** File of the archive that a directory gets where it is to be split. */
 const splitName = 'sluice.tar';
-/** Digits of a bundle's digest in the name of what is put together for it. */
+/** Digits of a digest in the name of what is put together. */
 const digestLength = 12;
 
 /** Where a bundle is put together, and how it becomes what was asked for. */
@@ -21,10 +21,11 @@ export interface BundleOutput {
   /** A place beside it, with room for unpacked archives. */
   readonly scratch: string;
   /**
-   * The directory to write the content of this bundle to. One that an interrupted build of the very same bundle
-   * left is gone on with.
+   * The directory to write the content to. One that an interrupted build of the very same content left is gone on with.
+   *
+   * @param content the digest of the bundle, or of the delta.
    */
-  begin(bundle: Digest): Promise<string>;
+  begin(content: Digest): Promise<string>;
   /** Turns the directory into the output. Answers the files that were written, the first one to open. */
   finish(): Promise<readonly string[]>;
   /** Removes what is only needed while building. What an unfinished build has fetched stays, for the next one. */
@@ -105,8 +106,8 @@ async function prepareFile(
   return {
     format,
     scratch,
-    async begin(bundle) {
-      directory = `${path}.${hexOf(bundle).slice(0, digestLength)}.partial`;
+    async begin(content) {
+      directory = `${path}.${hexOf(content).slice(0, digestLength)}.partial`;
       await mkdir(directory, { recursive: true });
       return directory;
     },
