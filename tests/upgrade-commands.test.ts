@@ -10,6 +10,7 @@ import { generateSigningKey } from '../src/trust/keys.ts';
 import { runUpdateController } from '../src/update/controller.ts';
 import { recordKeys } from '../src/update/record.ts';
 import { checkManifest, framed } from './check-output.ts';
+import { until } from './content-plane.ts';
 import {
   type ControlPlane,
   included,
@@ -139,13 +140,14 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
   });
 
   test('--dry-run runs the checks and changes nothing', async () => {
-    const { stdout } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 3);
+    const { stdout, stderr } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 3);
     assert.match(stdout, /^BLOCKED: 1 unaccepted risk: LegacyMode$/m);
     assert.match(stdout, /^LegacyMode +demo +Risk +\d+s +legacyMode is on$/m);
     assert.match(stdout, /^ReleaseContent +- +Info .*mounted on master-0$/m);
     assert.match(stdout, /^Next:\n[\s\S]*^ {2}LegacyMode: Turn it off\.$/m);
     const version = await plane.client.get(plane.client.kinds.ClusterVersion, 'version');
     assert.equal(version.spec.desiredUpdate, undefined);
+    assert.match(stderr, /nothing was changed but the report update-\w+/);
   });
 
   test('the same as data names who refuses', async () => {
@@ -228,7 +230,18 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     assert.match((await sluice(['upgrade'], 0)).stdout, /Cluster version is 1\.1\.0/);
     const { stderr: again } = await sluice(['upgrade', '--to', '1.1.0'], 0);
     assert.match(again, /the cluster runs 1\.1\.0 already/);
+    const reports = async () =>
+      (await plane.client.list(plane.client.kinds.UpdatePreflight)).items.map(({ metadata, status }) => ({
+        name: metadata.name,
+        status,
+      }));
+    const before = await reports();
     const dry = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 0);
+    await until('the object of the dry run is gone', async () => (await reports()).length === before.length);
+    assert.deepEqual(await reports(), before, 'what let the update through stands as it was');
+    const shown = await sluice(['preflight', 'show', '1.1.0'], 5);
+    assert.doesNotMatch(shown.stdout, /Next:|Update: /);
+    assert.match(shown.stderr, /runs 1\.1\.0 already/);
     assert.match(dry.stdout, /PASSED: [\s\S]*CHECK +COMPONENT +RESULT/);
     assert.doesNotMatch(dry.stdout, /Update: /, 'no next step that is none');
     assert.match(

@@ -107,6 +107,14 @@ test('where a release may be reached from is not offered as harmless, also in a 
 test('what passed says how to go on', () => {
   const passed = object({ verdict: 'Passed', reason: 'AllPassed', target: { version: '5.2.0' } });
   assert.deepEqual(reportView(passed, now).next, ['Update: sluice upgrade --to 5.2.0']);
+  const nothingFollows = true;
+  const past = { ...blocked, status: { ...blocked.status, verdict: 'Superseded' } } as UpdatePreflight;
+  assert.deepEqual(reportView(past, now, { nothingFollows }).next, [], 'what is past is nobody’s to do');
+  assert.deepEqual(reportView(passed, now, { nothingFollows }).next, []);
+  assert.deepEqual(reportView(blocked, now, { nothingFollows }).next, [
+    'DualStackIncompatible: Choose one family.',
+    'Then look again: sluice preflight run --to 5.2.0',
+  ]);
 });
 
 test('who refuses: risks and errors that block, accepted ones not', () => {

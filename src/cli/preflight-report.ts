@@ -23,7 +23,7 @@ const digestCharsShown = 19;
 
 /**
  * @param options.wide all rows; without it, components that ship no check are only counted.
- * @param options.nothingFollows the cluster has the release already: no update is offered.
+ * @param options.nothingFollows no update to the release follows from it: neither that nor accepting is offered.
  * @param now milliseconds since the epoch.
  */
 export function reportView(
@@ -164,6 +164,8 @@ function nextOf(
   nothingFollows: boolean,
 ): string[] {
   const lines: string[] = [];
+  // What it found is past, and nobody waits for it.
+  if (status?.verdict === 'Superseded' && nothingFollows) return lines;
   const version = status?.target?.version ?? spec.version;
   const to = version === undefined ? '' : ` --to ${version}`;
   const blocking = checks.filter(isBlocking);
@@ -175,7 +177,7 @@ function nextOf(
     const risks = blocking.filter((row) => row.result === 'Risk' && mayBeHarmless(row));
     const names = [...new Set(risks.map((row) => row.name))].sort();
     lines.push(`Then look again: sluice preflight run${to}`);
-    if (names.length > 0) {
+    if (names.length > 0 && !nothingFollows) {
       lines.push(
         `Accept what you know to be harmless: sluice upgrade accept ${names.join(',')}${to} --reason WHY`,
       );

@@ -1,9 +1,9 @@
 import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
-import { SluiceError } from '../errors/error.ts';
+import { messageOf, SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitFor } from '../kube/wait.ts';
-import { type NamedRelease, requestRun } from '../preflight/request.ts';
+import { type NamedRelease, requestOwnRun, requestRun } from '../preflight/request.ts';
 import { terminationSignal } from '../process/parent.ts';
 import { leave } from './leave.ts';
 import { note } from './output.ts';
@@ -17,16 +17,26 @@ const runMs = 35 * 60_000;
  * Runs a preflight, or joins the one that is in flight for the same release, and tells its progress on standard
  * error. Resolves with the finished report; with undefined where the person has left (Ctrl-C), who is told what goes on.
  * Errors: Timeout.
+ *
+ * @param options.leavesNothing the run has an object of its own, which is gone afterwards: the report that others see
+ *   stays as it is.
  */
 export async function runPreflight(
   client: KubeClient,
   release: NamedRelease,
-  options: { readonly accept?: readonly string[]; readonly timeout?: string } = {},
+  options: {
+    readonly accept?: readonly string[];
+    readonly timeout?: string;
+    readonly leavesNothing?: boolean;
+  } = {},
 ): Promise<UpdatePreflight | undefined> {
   const signal = terminationSignal();
   const { clusterVersionNamespace: namespace } = names(client.platform);
   const kind = client.kinds.UpdatePreflight;
-  const { object, runID, joined } = await requestRun(client, release, options);
+  const { leavesNothing = false } = options;
+  const { object, runID, joined } = leavesNothing
+    ? await requestOwnRun(client, release)
+    : await requestRun(client, release, options);
   if (joined) note(`a run for this release is in flight (${runID}): it is joined`);
   const { name } = object.metadata;
   const isOurs = (each: UpdatePreflight | undefined) =>
@@ -51,12 +61,15 @@ export async function runPreflight(
     });
   } catch (error) {
     if (!signal.aborted) throw error;
-    leave(`the preflight ${name} goes on by itself; it changes nothing`, [
-      `see what it found: sluice preflight show ${name}`,
-    ]);
+    if (leavesNothing) leave('the checks are given up, and leave nothing', []);
+    else
+      leave(`the preflight ${name} goes on by itself; it changes nothing`, [
+        `see what it found: sluice preflight show ${name}`,
+      ]);
     return undefined;
   } finally {
     view.end();
+    if (leavesNothing) await removeOwnRun(client, name);
   }
   if (finished === undefined)
     throw new SluiceError('NotFound', `the preflight ${name} was deleted while it ran`, {
@@ -70,4 +83,13 @@ export async function runPreflight(
     view.show(stepOf('preflight', each.status.message ?? ''));
     return false;
   }
+}
+
+/** Takes the object of a run away that was to leave nothing; its finalizer removes the Jobs. */
+async function removeOwnRun(client: KubeClient, name: string): Promise<void> {
+  const { clusterVersionNamespace: namespace } = names(client.platform);
+  await client.delete(client.kinds.UpdatePreflight, name, { namespace }).catch((error: unknown) => {
+    note(`warning: the report ${name} could not be removed: ${messageOf(error)}`);
+    note(`  next: kubectl delete updatepreflight ${name} --namespace ${namespace}`);
+  });
 }

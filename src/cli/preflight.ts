@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -17,6 +18,7 @@ import {
 } from './output.ts';
 import { exitCodeOf, reportData, reportView, wrapRows } from './preflight-report.ts';
 import type { TryOptions } from './preflight-try.ts';
+import { noUpdateFollows } from './report-standing.ts';
 
 interface RunOptions extends ConnectOptions {
   readonly to?: string;
@@ -117,7 +119,7 @@ async function run(client: KubeClient, options: RunOptions): Promise<void> {
   const { runPreflight } = await import('./preflight-run.ts');
   const object = await runPreflight(client, release, how);
   if (object === undefined) return;
-  await printReport(object, format);
+  await printStanding(client, object, format);
   const { acceptanceWarnings } = await import('./upgrade-accept.ts');
   for (const warning of acceptanceWarnings(accept, object, [], to ?? release.image)) note(warning);
   process.exitCode = exitCodeOf(object, options.detailedExitcode === true);
@@ -125,7 +127,7 @@ async function run(client: KubeClient, options: RunOptions): Promise<void> {
 
 /**
  * Prints a report as data on standard output.
- * @param options.nothingFollows where the cluster has the release already: no update is offered.
+ * @param options.nothingFollows no update to the release follows from it: none is offered.
  */
 export async function printReport(
   object: UpdatePreflight,
@@ -187,6 +189,15 @@ async function show(client: KubeClient, name: string, options: RunOptions): Prom
       next: 'See what there is: sluice preflight ls.',
     });
   }
-  await printReport(object, format);
+  await printStanding(client, object, format);
   process.exitCode = exitCodeOf(object, options.detailedExitcode === true);
+}
+
+/** Prints a report; where no update follows from it any more, none is offered, and that is said. */
+async function printStanding(client: KubeClient, object: UpdatePreflight, format: Format): Promise<void> {
+  const { clusterVersion } = names(client.platform);
+  const version = await client.tryGet(client.kinds.ClusterVersion, clusterVersion);
+  const told = noUpdateFollows(version, object);
+  await printReport(object, format, { nothingFollows: told !== undefined });
+  if (told !== undefined) note(told);
 }

@@ -10,6 +10,7 @@ import { type Format, formatFlag, formatHelp, note, parseFormat, print, printObj
 import { collectNames, printReport } from './preflight.ts';
 import { acceptedHere } from './preflight-accept.ts';
 import { exitCodeOf } from './preflight-report.ts';
+import { alreadyTold } from './report-standing.ts';
 import { type Detail, detailWords } from './upgrade-details.ts';
 import { reportCommand } from './upgrade-report.ts';
 
@@ -48,7 +49,10 @@ export function command(): Command {
     .option('--to <version>', 'go to this version')
     .option('--to-latest', 'go to the newest version that may be gone to')
     .option('--to-image <reference>', 'go to this payload image, by digest')
-    .option('--dry-run', 'look at everything that would stand against it, and change nothing')
+    .option(
+      '--dry-run',
+      'look at everything that would stand against it, and change nothing but its preflight report',
+    )
     .option(
       '--force',
       'go through findings; they are written into the history. Never through an untrusted signature',
@@ -132,22 +136,26 @@ async function upgrade(client: KubeClient, options: UpgradeOptions): Promise<voi
     ...(to === undefined ? {} : { to }),
     ...(options.toImage === undefined ? {} : { image: options.toImage }),
   });
-  const isThere = version.status?.desired.image.endsWith(`@${release.digest}`) === true;
+  const there = alreadyTold(version, release);
   if (options.dryRun === true) {
-    // A dry run changes nothing: what would be accepted is judged here, and written only by a request.
-    const found = await runPreflight(client, release);
+    // What would be accepted is judged here, and written only by a request. The report of what the cluster has tells
+    // what let it through: a run that leads to nothing must not take its place.
+    const found = await runPreflight(client, release, { leavesNothing: there !== undefined });
     if (found === undefined) return;
     const report = acceptedHere(found, options.accept ?? []);
-    await printReport(report, format, { nothingFollows: isThere });
+    await printReport(report, format, { nothingFollows: there !== undefined });
     const { acceptanceWarnings } = await import('./upgrade-accept.ts');
     for (const warning of acceptanceWarnings(options.accept ?? [], report, [], to ?? release.image))
       note(warning);
-    if (isThere) note(alreadyTold(version, release));
+    note(
+      there ??
+        `nothing was changed but the report ${report.metadata.name}, which others see and an update goes by`,
+    );
     process.exitCode = exitCodeOf(report, options.detailedExitcode === true);
     return;
   }
   const shown = release.version ?? release.image;
-  if (isThere) {
+  if (there !== undefined) {
     return await alreadyThere(client, options, version, release);
   }
   const { accept = [] } = options;
@@ -175,18 +183,6 @@ function unlessLeft(signal: AbortSignal): (error: unknown) => undefined {
     if (!signal.aborted) throw error;
     return undefined;
   };
-}
-
-/** For a dry run of the release that the cluster has or goes to: its checks say how it is now, and nothing follows. */
-function alreadyTold({ status }: ClusterVersion, release: NamedRelease): string {
-  const shown = release.version ?? release.image;
-  const [newest, ...older] = status?.history ?? [];
-  if (newest?.state !== 'Completed')
-    return `the update to ${shown} is under way already: sluice upgrade status`;
-  // What it was installed with was let through by nobody.
-  const report =
-    older.length === 0 ? '' : `\n  what let it through: sluice upgrade report show ${release.version ?? ''}`;
-  return `the cluster runs ${shown} already: there is nothing to update, and the checks say how it is now${report}`;
 }
 
 /** Waits for the end of an update, and says how it was. */

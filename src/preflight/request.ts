@@ -133,6 +133,29 @@ export async function requestRun(
   return { object, runID, joined: flying !== undefined };
 }
 
+/**
+ * Asks for a run in an object of its own, beside the one that people and updates share: whoever asks takes the object
+ * away again. The same risks are accepted in it, so that it is judged as the shared one would be.
+ */
+export async function requestOwnRun(
+  client: KubeClient,
+  { digest, image, version }: NamedRelease,
+): Promise<{ readonly object: UpdatePreflight; readonly runID: string; readonly joined: false }> {
+  const kind = client.kinds.UpdatePreflight;
+  const { clusterVersionNamespace: namespace } = names(client.platform);
+  const runID = runIDOf(randomBytes(runIDBytes));
+  const { acceptedRisks = [] } = (await client.tryGet(kind, implicitName(digest), namespace))?.spec ?? {};
+  const object = await client.create(kind, {
+    metadata: { name: `dry-run-${runID}`, namespace, annotations: { [runAnnotations.request]: runID } },
+    spec: {
+      image,
+      ...(version === undefined ? {} : { version }),
+      ...(acceptedRisks.length === 0 ? {} : { acceptedRisks }),
+    },
+  });
+  return { object, runID, joined: false };
+}
+
 /** A risk that somebody takes, as UpdatePreflight.spec.acceptedRisks holds it. */
 export interface AcceptedRisk {
   name: string;
