@@ -5,6 +5,7 @@ import type { ReleaseSignatureOptions } from '../build/release-signatures.ts';
 import { describeBase } from '../bundle/delta.ts';
 import type { BundleRole } from '../bundle/document.ts';
 import { SluiceError } from '../errors/error.ts';
+import { shellWord } from '../process/shell.ts';
 import { assignments, collect, collectList } from './arguments.ts';
 import { deltaObject } from './bundle-report.ts';
 import {
@@ -132,6 +133,7 @@ async function build(options: BuildOptions): Promise<void> {
     const console = await ensureBuilt(note);
     if ('next' in console) note(`the web console is not on the disk: it is not built. ${console.next}`);
   }
+  const privatePem = await readPrivateKey(options.key, options.keyPasswordFile);
   const progress = createProgress();
   const started = Date.now();
   let moved = 0;
@@ -139,7 +141,7 @@ async function build(options: BuildOptions): Promise<void> {
     payload: options.payload,
     images: assignments('--image', options.image ?? []),
     roles: await readRoles(options.role ?? []),
-    privatePem: await readPrivateKey(options.key, options.keyPasswordFile),
+    privatePem,
     out: options.out,
     access: registryAccess(options),
     ...(options.platform === undefined ? {} : { platforms: await readPlatforms(options.platform) }),
@@ -158,7 +160,21 @@ async function build(options: BuildOptions): Promise<void> {
     },
   });
   progress.end();
-  await showBuilt(built, built.files[0] ?? options.out, format);
+  const publicKey = await publicKeyBeside(options.key, privatePem);
+  await showBuilt(built, built.files[0] ?? options.out, publicKey, format);
+}
+
+/** The file with the other half of a private key, where it lies beside it as bundle keygen and cosign put it. */
+async function publicKeyBeside(file: string, privatePem: string): Promise<string | undefined> {
+  const { readFile } = await import('node:fs/promises');
+  const { parseTrustedKey, publicKeyOf, publicKeySuffix } = await import('../trust/keys.ts');
+  const path = file.replace(/\.key$/, '') + publicKeySuffix;
+  try {
+    const { fingerprint } = parseTrustedKey(path, await readFile(path, 'utf8'));
+    return fingerprint === publicKeyOf(privatePem, file).fingerprint ? path : undefined;
+  } catch {
+    return undefined; // There is none, or something else has that name.
+  }
 }
 
 async function readPrivateKey(file: string, passwordFile: string | undefined): Promise<string> {
@@ -229,7 +245,12 @@ async function readRoles(words: readonly string[]): Promise<Map<string, BundleRo
   return roles;
 }
 
-async function showBuilt(built: BuiltBundle, path: string, format: Format): Promise<void> {
+async function showBuilt(
+  built: BuiltBundle,
+  path: string,
+  publicKey: string | undefined,
+  format: Format,
+): Promise<void> {
   const { document, digest } = built;
   for (const each of built.notes) note(`note: ${each}`);
   if (format === 'json' || format === 'yaml')
@@ -251,5 +272,5 @@ async function showBuilt(built: BuiltBundle, path: string, format: Format): Prom
   if (built.delta !== undefined)
     print(`  delta    needs ${describeBase(built.delta)} in the cluster, and is of no use elsewhere`);
   print(`  images   ${document.images.length}, ${humanBytes(bytes)} with what several of them share`);
-  print(`  verify   sluice bundle verify ${path} --key <sluice.pub>`);
+  print(`  verify   sluice bundle verify ${shellWord(path)} --key ${shellWord(publicKey ?? 'FILE')}`);
 }

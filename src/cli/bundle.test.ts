@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeRelease, type TestRelease } from '../../tests/bundles.ts';
+import { wordsOf } from '../../tests/shell.ts';
 import { needs, repository } from '../../tests/tier.ts';
 import { type RunResult, run } from '../process/run.ts';
 import { blobData } from '../store/path.ts';
+import { generateSigningKey } from '../trust/keys.ts';
 
 let directory: string;
 let release: TestRelease;
@@ -60,6 +62,29 @@ test('build, inspect and verify of a bundle on the command line', async () => {
   assert.match(shown.stdout, /^web +component/m);
   const yaml = await sluice('bundle', 'inspect', out, '--key', join(keys, 'sluice.pub'), '-o', 'yaml');
   assert.match(yaml.stdout, /version: 1\.1\.0/);
+});
+
+test('what bundle build prints verifies the bundle as it stands there', async () => {
+  const web = release.sources.get('web') ?? '';
+  const out = join(directory, 'with a blank');
+  const words = ['--payload', release.payloadSource, '--image', `web=${web}`, '--out', out];
+  const told = async (key: string) => {
+    const built = await sluice('bundle', 'build', ...words, '--key', key);
+    assert.equal(built.code, 0, built.stderr);
+    const [program, ...command] = wordsOf(/^ {2}verify {3}(.*)$/m.exec(built.stdout)?.[1] ?? '');
+    assert.equal(program, join(repository, 'sluice'));
+    return command;
+  };
+  const command = await told(join(keys, 'sluice.key'));
+  assert.deepEqual(command, ['bundle', 'verify', out, '--key', join(keys, 'sluice.pub')]);
+  assert.equal((await sluice(...command)).code, 0);
+  // A key whose other half is not beside it, and one that has another's there.
+  const alone = join(directory, 'alone', 'sluice.key');
+  await mkdir(join(directory, 'alone'));
+  await copyFile(join(keys, 'sluice.key'), alone);
+  assert.deepEqual(await told(alone), ['bundle', 'verify', out, '--key', 'FILE']);
+  await writeFile(join(directory, 'alone', 'sluice.pub'), generateSigningKey().publicPem);
+  assert.deepEqual(await told(alone), ['bundle', 'verify', out, '--key', 'FILE']);
 });
 
 test('one flipped bit: exit 6, the image and the digest are named', async () => {
