@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { type ContentPlane, startRunningPlane, until } from './content-plane.ts';
+import { wordsOf } from './shell.ts';
 import { repository } from './tier.ts';
 
 let plane: ContentPlane;
@@ -37,6 +38,8 @@ test('media of a stranger: exit code 6, and the reason', async () => {
   const result = await sluice('media', 'attach', stranger.path);
   assert.equal(result.code, 6, result.all);
   assert.match(result.stderr, /is refused: .*not trusted/);
+  assert.match(result.stderr, /next: .*ConfigMap sluice-trusted-keys.*within ten seconds/);
+  assert.doesNotMatch(result.stderr, /--key/, 'media attach takes none');
   await until('the refusal', async () => (await sluice('media', 'ls')).stdout.includes('SignatureUntrusted'));
   assert.equal((await sluice('media', 'detach', stranger.path)).code, 0);
 });
@@ -52,7 +55,11 @@ test('attach, see, add, and be told when the disk may go', async () => {
   const attached = await sluice('media', 'attach', two.path);
   assert.equal(attached.code, 0, attached.all);
   assert.match(attached.stderr, new RegExp(`signature verified ${two.name}`));
-  assert.match(attached.stderr, /content is hashed when it is read .*bundle verify \//);
+  const [, command = ''] =
+    /content is hashed when it is read \(all of it at once: (.*)\)/.exec(attached.stderr) ?? [];
+  const [program, ...words] = wordsOf(command);
+  assert.equal(program, join(repository, 'sluice'));
+  assert.equal((await sluice(...words)).code, 0, command);
   assert.match(attached.stderr, /signed by maker/);
   await until('it to be listed', async () => /1\.1\.0 +Mounted/.test((await sluice('release', 'ls')).stdout));
 

@@ -1,10 +1,12 @@
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import type { NodeUpdateStatusMediaDelta } from '../api/resources.ts';
 import { type ErrorCode, errorTable, isSluiceError, SluiceError } from '../errors/error.ts';
 import type { AttachmentAnswer } from '../node/content-routes.ts';
+import { shellWord } from '../process/shell.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
-import { findNodeSocket, type NodeSocketOptions } from './node-socket.ts';
+import { findNodeSocket, type NodeSocketOptions, upDirectoryOf } from './node-socket.ts';
 import {
   formatFlag,
   formatHelp,
@@ -72,38 +74,45 @@ function local(command: Command): Command {
 async function attach(path: string, options: MediaOptions): Promise<void> {
   const format = parseFormat(options.output);
   const place = options.mount === true ? await mounted(resolve(path)) : resolve(path);
-  const answer = await attachAt(place, options);
+  const socket = findNodeSocket(options);
+  const answer = await attachAt(socket, place, options.mount === true);
   if (format === 'json' || format === 'yaml') await printObject(answer, format);
-  else show(answer);
+  else await show(answer, dirname(socket));
   const refused = answer.bundles.filter((each) => !each.verified);
   if (refused.length < answer.bundles.length) return;
   const [first] = refused;
   if (first === undefined || first.verified) return;
   const code = codeOf(first.reason);
   throw new SluiceError(code, `${first.name} is refused: ${first.message}`, {
-    next: `${errorTable[code].next} ${afterwards(code)}`,
+    next: await remedy(code, socket),
   });
 }
 
 /** What was mounted for it is let go again where the node does not take it. */
-async function attachAt(path: string, options: MediaOptions): Promise<AttachmentAnswer> {
+async function attachAt(socket: string, path: string, isMounted: boolean): Promise<AttachmentAnswer> {
   const { askNode } = await import('../node/socket.ts');
-  const socket = findNodeSocket(options);
   try {
     return (await askNode(socket, 'POST /v1/media', { path })) as unknown as AttachmentAnswer;
   } catch (error) {
     const { unmountPlace } = await import('./media-mount.ts');
-    if (options.mount === true) await unmountPlace(path).catch(() => {});
+    if (isMounted) await unmountPlace(path).catch(() => {});
     throw error;
   }
 }
 
-/** Keys are read again by the node itself; content is not, since reading it costs. */
-function afterwards(code: ErrorCode): string {
-  if (code === 'SignatureUntrusted') {
-    return 'The node verifies it again by itself within ten seconds; until then it is refused (sluice media ls).';
+/** What to do about a bundle that is refused. This command takes no key: the node goes by those of the cluster. */
+async function remedy(code: ErrorCode, socket: string): Promise<string> {
+  if (code !== 'SignatureUntrusted') {
+    // Content is not read again by itself, since reading it costs.
+    return `${errorTable[code].next} Then attach again; until then it stays listed as refused (sluice media ls).`;
   }
-  return 'Then attach again; until then it stays listed as refused (sluice media ls).';
+  const directory = upDirectoryOf(socket);
+  const { upLayout } = await import('../up/layout.ts');
+  const give =
+    directory === undefined
+      ? 'add it to the ConfigMap sluice-trusted-keys, as docs/bundles.md says under Keys'
+      : `cp FILE ${shellWord(join(upLayout(directory).trustedKeys, 'NAME.pub'))}`;
+  return `If you trust its maker, give the cluster the public key: ${give}; the node verifies it again by itself within ten seconds (sluice media ls).`;
 }
 
 /** Reasons in status are codes, except where status has a better word. */
@@ -112,7 +121,9 @@ function codeOf(reason: string): ErrorCode {
   return reason in errorTable ? (reason as ErrorCode) : 'MediaUnreadable';
 }
 
-function show(answer: AttachmentAnswer): void {
+async function show(answer: AttachmentAnswer, runDirectory: string): Promise<void> {
+  const { keysFolder } = await import('../node/registry-side.ts');
+  const { publicKeySuffix } = await import('../trust/keys.ts');
   note(`${answer.path} (${answer.format}) is attached to ${answer.node}`);
   for (const bundle of answer.bundles) {
     if (!bundle.verified) {
@@ -121,7 +132,10 @@ function show(answer: AttachmentAnswer): void {
     }
     const by = `signed by ${bundle.signedBy.name} (${bundle.signedBy.id})`;
     note(`  ${paint('green', 'signature verified', process.stderr)} ${bundle.name}, ${by}`);
-    note(`  content is hashed when it is read (all of it at once: sluice bundle verify ${answer.path})`);
+    // A node keeps every key that it trusts there, wherever it came from.
+    const kept = join(runDirectory, keysFolder, `${bundle.signedBy.id}${publicKeySuffix}`);
+    const words = [answer.path, '--key', existsSync(kept) ? kept : 'FILE'].map(shellWord).join(' ');
+    note(`  content is hashed when it is read (all of it at once: sluice bundle verify ${words})`);
     if (bundle.delta !== undefined) note(`  ${deltaWords(bundle.delta)}`);
     note(
       `  next: sluice upgrade --to ${bundle.version} --dry-run, then sluice release add ${bundle.version}`,

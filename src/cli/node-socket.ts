@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { SluiceError } from '../errors/error.ts';
 import { findUpDirectories, type UpDirectoryOptions } from './up-directory.ts';
 
@@ -43,6 +43,13 @@ export function findNodeSocket(
   throw new SluiceError('NotFound', `${which} on this machine (looked in ${looked.join(', ')})`, {
     next: 'Run this on the machine of the node, or say where: --dir DIR of sluice up, or --socket FILE.',
   });
+}
+
+/** The directory of the `sluice up` whose node has this socket; undefined for the node of a host. */
+export function upDirectoryOf(socket: string): string | undefined {
+  const directory = resolve(dirname(socket), '..', '..', '..');
+  const isBelow = nodesBelow(directory).some((each) => each.socket === resolve(socket));
+  return isBelow && existsSync(join(directory, 'state.json')) ? directory : undefined;
 }
 
 function nodesBelow(directory: string): { node: string; socket: string }[] {

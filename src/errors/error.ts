@@ -84,13 +84,13 @@ export const errorTable = {
     exit: 6,
     http: 403,
     meaning: 'The bundle carries no signature.',
-    next: 'Sign it: sluice bundle build --key sluice.key; unsigned media are never used.',
+    next: 'Ask its maker for signed media: unsigned ones are never used. Who decides to trust them signs them anew, from a source media:PATH (sluice bundle build --help).',
   },
   SignatureUntrusted: {
     exit: 6,
     http: 403,
     meaning: 'No trusted key made a signature of the bundle.',
-    next: 'Add the public key of its maker to the trusted keys, if you trust it: --key FILE, or the ConfigMap sluice-trusted-keys.',
+    next: 'If you trust its maker, give the public key: to a command that takes it by --key FILE, to a cluster in the ConfigMap sluice-trusted-keys (docs/bundles.md says how).',
   },
   ReferenceUnresolved: {
     exit: 1,
@@ -108,7 +108,7 @@ export const errorTable = {
     exit: 1,
     http: 400,
     meaning: 'What was attached carries no bundle that can be read.',
-    next: 'Look whether the path is right and the disk was written whole: sluice bundle verify PATH.',
+    next: 'Look whether the path is right and the disk was written whole: sluice bundle verify PATH --key FILE.',
   },
   DiskFull: {
     exit: 5,
