@@ -29,6 +29,24 @@ test('nothing is known of a release that is nowhere, and the message says what i
   assert.match(result.stderr, /next: Attach media/);
 });
 
+test('a request for what no disk carries is said to wait, for what, and how it is taken back', async () => {
+  const name = 'ocp-release-bundle-7.0.0-x86_64';
+  const waits = new RegExp(
+    `the request for ${name} stands and waits: .*at hand: ocp-release-bundle-1.0.0-x86_64\\)` +
+      `\n {2}next: Attach the disk.*media attach PATH --node NODE.*release cancel ${name}\\.`,
+  );
+  const asked = await sluice('release', 'add', name, '--no-wait');
+  assert.equal(asked.code, 0, asked.all);
+  assert.match(asked.stderr, waits);
+  assert.doesNotMatch(asked.stderr, /copy it now/);
+  const waited = await sluice('release', 'add', name);
+  assert.equal(waited.code, 1, waited.all);
+  assert.match(waited.stderr, waits);
+  assert.equal((await sluice('release', 'cancel', name)).code, 0);
+  const asks = (await plane.object())?.spec.releases.map((each) => each.name);
+  assert.deepEqual(asks, ['ocp-release-bundle-1.0.0-x86_64']);
+});
+
 test('media of a stranger: exit code 6, and the reason', async () => {
   const stranger = await makeRelease({
     version: '6.0.0',
@@ -117,7 +135,7 @@ test('release catalogs prints what to apply, and says where there is nothing', a
 test('a release in use is not removed: exit code 3 and who uses it', async () => {
   const dry = await sluice('release', 'rm', '1.0.0', '--dry-run');
   assert.equal(dry.code, 3, dry.all);
-  assert.match(dry.stderr, /is in use: the cluster runs it/);
+  assert.match(dry.stderr, /is in use: the cluster runs it.*\n {2}next: .*update to another release first/);
 });
 
 test('a release that nothing uses says what it would free, then frees it', async () => {

@@ -80,6 +80,11 @@ export async function add(client: KubeClient, text = '', options: Options): Prom
   const asked = await requestRelease(client, name, held);
   note(asked ? `${name} is asked for` : `${name} was asked for already`);
   if (options.wait !== true) {
+    if (!facts.bundles.some((each) => each.name === name)) {
+      const waits = waitsForMedia(name, facts);
+      note(`  ${waits.message}`);
+      return note(`  next: ${waits.next}`);
+    }
     return note(`  the nodes copy it now; see how it goes: sluice release status ${text}`);
   }
   await untilAvailable(client, name, options.timeoutMs);
@@ -115,6 +120,7 @@ async function untilAvailable(
         message !== '' && !rows.some((row) => row.state === undefined || row.state === 'verifying');
       if (stuck && !passing.includes(trouble?.reason ?? '') && trouble !== undefined) {
         progress.end();
+        if (trouble.reason === 'ReleaseImageNotAvailable') throw waitsForMedia(name, facts);
         throw new SluiceError(codeOf(trouble.reason), `${name}: ${message}`);
       }
       if (stuck && message !== said) {
@@ -142,9 +148,20 @@ async function untilAvailable(
   }
 }
 
+/** A request that nothing can answer yet: that it stands, what it waits for, and how it is taken back. */
+function waitsForMedia(name: string, { bundles }: ReleaseFacts): SluiceError {
+  const at = bundles.map((each) => each.name).join(', ') || 'nothing';
+  return new SluiceError(
+    'NotFound',
+    `the request for ${name} stands and waits: no node holds it, and no attached disk carries it (at hand: ${at})`,
+    {
+      next: `Attach the disk, and the copy begins by itself: sluice media attach PATH --node NODE. Take the request back: sluice release cancel ${name}.`,
+    },
+  );
+}
+
 function codeOf(reason: string): ErrorCode {
   if (reason === 'BundleConflict') return 'Conflict';
-  if (reason === 'ReleaseImageNotAvailable') return 'NotFound';
   return reason in errorTable ? (reason as ErrorCode) : 'Blocked';
 }
 

@@ -40,6 +40,17 @@ export interface InUse {
   readonly digests: ReadonlySet<Digest>;
 }
 
+/** Why a release is in use, in words; the controller publishes them, and commands say by them what to do. */
+export const useReasons = {
+  desired: 'the cluster runs it or updates to it',
+  requested: 'it is asked for in ClusterVersion spec.desiredUpdate',
+  completed: 'the cluster last completed it',
+  begun: 'an update to it has begun',
+} as const;
+
+/** The reason that is a node's, with the node. */
+export const osImageUse = /^node (\S+) runs its OS image$/;
+
 /**
  * What nothing may remove: the desired release, the history back to the
  * last Completed entry, what was asked for, and what a node runs or will run. Undefined where a part of it is
@@ -57,13 +68,12 @@ export function inUse(facts: UsageFacts): InUse | undefined {
       ...(digest === undefined ? {} : { digest }),
     });
   };
-  if (clusterVersion.desired !== undefined)
-    add('the cluster runs it or updates to it', clusterVersion.desired);
+  if (clusterVersion.desired !== undefined) add(useReasons.desired, clusterVersion.desired);
   if (clusterVersion.requested !== undefined) {
-    add('it is asked for in ClusterVersion spec.desiredUpdate', clusterVersion.requested);
+    add(useReasons.requested, clusterVersion.requested);
   }
   for (const entry of sinceCompleted(clusterVersion.history)) {
-    add(entry.state === 'Completed' ? 'the cluster last completed it' : 'an update to it has begun', entry);
+    add(entry.state === 'Completed' ? useReasons.completed : useReasons.begun, entry);
   }
   const names = new Map<string, string>();
   const digests = new Set<Digest>();

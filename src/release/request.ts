@@ -4,6 +4,7 @@ import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError, isAlreadyExists, isConflict } from '../kube/error.ts';
 import { type InUse, parseInUse } from './in-use.ts';
+import { stepToFree } from './use-steps.ts';
 
 /** The policy that keeps what is in use (deploy/standalone/40-release-guard.yaml). */
 const guardPolicy = 'sluice-release-guard';
@@ -60,7 +61,9 @@ export async function giveUpRelease(client: KubeClient, name: string): Promise<v
       });
     }
     if (rest.length === 0) {
-      throw new SluiceError('InUse', `${name} is the only release; the cluster cannot be without any`);
+      throw new SluiceError('InUse', `${name} is the only release; the cluster cannot be without any`, {
+        next: 'Add another release first: sluice release add VERSION.',
+      });
     }
     try {
       await patchReleases(client, object, rest);
@@ -81,7 +84,11 @@ export async function refusal(client: KubeClient, name: string): Promise<SluiceE
     });
   }
   const why = inUse.names.get(name);
-  return why === undefined ? undefined : new SluiceError('InUse', `${name} is in use: ${why}`);
+  if (why === undefined) return undefined;
+  // What to do hangs on whether an update is under way; where that cannot be read, the reason alone tells.
+  const { clusterVersion } = names(client.platform);
+  const version = await client.tryGet(client.kinds.ClusterVersion, clusterVersion).catch(() => undefined);
+  return new SluiceError('InUse', `${name} is in use: ${why}`, { next: stepToFree(why, version) });
 }
 
 async function patchReleases(
