@@ -151,6 +151,7 @@ describe('the update controller, on the embedded API', () => {
   let running: Promise<unknown>;
   let checkEnds: PodEnd;
   let started: string[];
+  let toldFirst: string | undefined;
   const mayReboot = new Set<string>();
 
   before(async () => {
@@ -181,6 +182,12 @@ describe('the update controller, on the embedded API', () => {
     // With a fleet lock the control plane may stage ahead; its slots let one node go at a time.
     const { FleetLockGroup } = plane.client.kinds;
     await plane.client.create(FleetLockGroup, { metadata: { name: 'default' }, spec: { slots: 1 } });
+    await untilVersion(
+      plane.client,
+      'word of the first release',
+      (version) => accepted(version) !== undefined,
+    );
+    toldFirst = accepted(await readVersion(plane.client))?.message;
     await plane.hold('1.0.0');
   });
 
@@ -190,7 +197,8 @@ describe('the update controller, on the embedded API', () => {
     await plane.close();
   });
 
-  test('a cluster without a history is installed with the first release', async () => {
+  test('a cluster without a history is installed with the first release, which is waited for in calm words', async () => {
+    assert.match(toldFirst ?? '', /^waiting for a node to tell that it holds the first release, .*: sha256:/);
     await untilVersion(
       plane.client,
       '1.0.0 to be completed',

@@ -91,18 +91,26 @@ function gateTable({ accepted }: UpdateReport): string {
   return renderTable(['GATE', 'RESULT'], rows);
 }
 
+/** What nobody knows of any node is no column, but said below. */
 function nodeTable({ nodes }: UpdateReport): string {
-  return renderTable(
-    ['NODE', 'ROLE', 'OS BEFORE', 'OS AFTER', 'BOOT BEFORE', 'BOOT AFTER', 'REBOOTED', 'UPDATED'],
-    nodes.map((node) => [
-      node.name,
-      node.role,
-      node.before?.osVersion ?? '?',
-      node.after.osVersion ?? '?',
-      node.before?.bootID?.slice(0, digitsShown) ?? '?',
-      node.after.bootID?.slice(0, digitsShown) ?? '?',
-      node.rebooted === undefined ? '?' : node.rebooted ? 'yes' : 'no',
-      node.updatedAt ?? '?',
-    ]),
+  const columns: [string, (node: UpdateReport['nodes'][number]) => string | undefined][] = [
+    ['NODE', (node) => node.name],
+    ['ROLE', (node) => node.role],
+    ['OS BEFORE', (node) => node.before?.osVersion],
+    ['OS AFTER', (node) => node.after.osVersion],
+    ['BOOT BEFORE', (node) => node.before?.bootID?.slice(0, digitsShown)],
+    ['BOOT AFTER', (node) => node.after.bootID?.slice(0, digitsShown)],
+    ['REBOOTED', (node) => (node.rebooted === undefined ? undefined : node.rebooted ? 'yes' : 'no')],
+    ['UPDATED', (node) => node.updatedAt],
+  ];
+  const isKnown = ([, cell]: (typeof columns)[number]) => nodes.some((node) => cell(node) !== undefined);
+  const shown = columns.filter(isKnown);
+  const table = renderTable(
+    shown.map(([heading]) => heading),
+    nodes.map((node) => shown.map(([, cell]) => cell(node) ?? 'unknown')),
   );
+  const unknown = columns.filter((column) => !isKnown(column)).map(([heading]) => heading);
+  return unknown.length === 0 || nodes.length === 0
+    ? table
+    : `${table}\n(unknown of every node: ${unknown.join(', ')})`;
 }

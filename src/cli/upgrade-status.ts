@@ -108,7 +108,7 @@ const operatorColumns = ['NAME', 'SINCE', 'REASON', 'MESSAGE'];
 function operatorRow(operator: ClusterOperator, now: number): string[] {
   const progressing = findCondition(operator.status?.conditions, 'Progressing');
   const since =
-    progressing === undefined ? '?' : humanDuration(now - Date.parse(progressing.lastTransitionTime));
+    progressing === undefined ? 'unknown' : humanDuration(now - Date.parse(progressing.lastTransitionTime));
   return [
     operator.metadata.name,
     since,
@@ -168,8 +168,8 @@ function nodeView(node: Node, { updates, version }: UpdateObjects, now: number):
     row: [
       name,
       assessment,
-      status?.state ?? '?',
-      status?.booted?.version ?? '?',
+      status?.state ?? 'Unknown',
+      status?.booted?.version ?? 'unknown',
       hold === undefined || assessment !== 'Held' ? '-' : humanDuration(now - Date.parse(hold.since)),
       message.replace(/\s*\n\s*/g, ' '),
     ],
@@ -300,7 +300,7 @@ function completion(version: ClusterVersion, all: number, updating: number, behi
     : /\((\d+)% complete\)/.exec(conditionOf(version, 'Progressing')?.message ?? '')?.[1];
   const done = all - behind;
   const operators = `${done} ${done === 1 ? 'operator' : 'operators'} updated, ${updating} updating, ${behind - updating} waiting`;
-  return percent === undefined ? `? (${operators})` : `${percent}% (${operators})`;
+  return percent === undefined ? `unknown (${operators})` : `${percent}% (${operators})`;
 }
 
 function operatorHealth(operators: readonly ClusterOperator[]): string {

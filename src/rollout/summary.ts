@@ -54,7 +54,7 @@ function line(cause: WaitCause, waits: readonly RolloutWait[]): string {
 function byGate(waits: readonly RolloutWait[]): string {
   const gates = new Map<string, RolloutWait[]>();
   for (const wait of waits) {
-    const gate = wait.gate ?? '?';
+    const gate = wait.gate ?? 'an unknown gate';
     gates.set(gate, [...(gates.get(gate) ?? []), wait]);
   }
   return [...gates].map(([gate, held]) => `${gate} (${named(held)})`).join(', ');

@@ -51,7 +51,10 @@ export async function install(
     return await client.updateStatus(kinds.ClusterVersion, { ...clusterVersion, status });
   } catch (error) {
     if (!isSluiceError(error)) throw error;
-    return await refuse('RetrievePayload', messageOf(error));
+    // Nothing is wrong with it: nodes that have just begun have not told yet what they hold.
+    const isComing = error.code === 'NotFound' && !claims.some(({ payload }) => payload === digest);
+    const words = `waiting for a node to tell that it holds the first release, in its store or on attached media: ${digest}`;
+    return await refuse('RetrievePayload', isComing ? words : messageOf(error));
   }
 }
 
