@@ -101,6 +101,18 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       /no bundle at hand holds the version 1\.1\.0; 1\.0\.0 is at hand\n {2}next: Attach media/,
     );
     assert.match((await sluice(['upgrade', '--to-latest'], 1)).stderr, /no update is available from 1\.0\.0/);
+    assert.match(
+      (await sluice(['upgrade', '--to', 'v1.0.0'], 1)).stderr,
+      /version v1\.0\.0; 1\.0\.0 is at hand\n {2}next: Did you mean 1\.0\.0\? If not: attach media/,
+    );
+    assert.match(
+      (await sluice(['upgrade', '--to', 'latest', '--dry-run'], 1)).stderr,
+      /next: "latest" is no version: the newest at hand is 1\.0\.0 .*upgrade --to-latest/,
+    );
+    assert.match(
+      (await sluice(['release', 'status', 'v1.0.0'], 1)).stderr,
+      /at hand: ocp-release-bundle-1\.0\.0-x86_64\)\n {2}next: Did you mean 1\.0\.0\?/,
+    );
     await sluice(['upgrade', '--to', '1.1.0', '--to-latest'], 2);
     await sluice(['preflight', 'run'], 2);
   });

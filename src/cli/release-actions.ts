@@ -1,5 +1,6 @@
 import { labels, names } from '../api/names.ts';
 import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/error.ts';
+import { meantVersion } from '../gates/meant-version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { systemClock } from '../observe/clock.ts';
 import { terminationSignal } from '../process/parent.ts';
@@ -327,5 +328,6 @@ export function resolveName(
     });
   }
   const at = known.length === 0 ? 'nothing is at hand' : `at hand: ${known.join(', ')}`;
-  throw new SluiceError('NotFound', `there is no release ${text} (${at})`, { next });
+  const meant = meantVersion(text, [...new Set(releaseRows(facts).map((row) => row.version))]);
+  throw new SluiceError('NotFound', `there is no release ${text} (${at})`, { next: meant ?? next });
 }

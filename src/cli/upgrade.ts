@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import type { ClusterVersion } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
+import { meantVersion } from '../gates/meant-version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { NamedRelease } from '../preflight/request.ts';
 import { terminationSignal } from '../process/parent.ts';
@@ -300,7 +301,11 @@ async function recommend(client: KubeClient, options: RecommendOptions): Promise
   if (options.version !== undefined && wanted === undefined) {
     const known = found.map((each) => each.version).join(', ') || 'none';
     throw new SluiceError('NotFound', `${options.version} is no other release at hand; at hand: ${known}`, {
-      next: 'Attach media that carry it: sluice media attach PATH --node NODE.',
+      next:
+        meantVersion(
+          options.version,
+          found.map((each) => each.version),
+        ) ?? 'Attach media that carry it: sluice media attach PATH --node NODE.',
     });
   }
   const issues = [...cluster.concerns, ...(wanted?.issues ?? [])];

@@ -3,6 +3,7 @@ import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import { isFindingName } from '../gates/finding.ts';
+import { meantVersion } from '../gates/meant-version.ts';
 import { implicitName, runAnnotations, runIDBytes, runIDOf } from '../gates/run-request.ts';
 import { newestFirst } from '../gates/version.ts';
 import { hostPort } from '../http/client.ts';
@@ -43,8 +44,10 @@ export async function nameRelease(
   if (digest === undefined) {
     const known =
       versions.length === 0 ? 'none is' : `${versions.join(', ')} ${versions.length === 1 ? 'is' : 'are'}`;
+    const attach = 'Attach media that carry it: sluice media attach PATH --node NODE.';
+    const meant = meantVersion(words.to ?? '', versions);
     throw new SluiceError('NotFound', `no bundle at hand holds the version ${words.to}; ${known} at hand`, {
-      next: 'Attach media that carry it: sluice media attach PATH --node NODE.',
+      next: meant === undefined ? attach : `${meant} If not: ${attach.replace(/^A/, 'a')}`,
     });
   }
   if (other !== undefined) {
