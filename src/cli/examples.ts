@@ -26,6 +26,11 @@ function examplesIn(text: string): string[] {
   return found;
 }
 
+/** The examples that a command shows, its own and those that were spread to it. */
+export function examplesOf(command: Command): string[] {
+  return examplesIn(addedHelp(command));
+}
+
 /**
  * Gives each subcommand that has no examples of its own those above it that are about it, so that they stand in one
  * place and are shown wherever they help.
@@ -33,11 +38,11 @@ function examplesIn(text: string): string[] {
  * @param path words before the name of the command's children, such as `sluice upgrade`.
  */
 export function spreadExamples(command: Command, path: string, above: readonly string[] = []): void {
-  const examples = [...examplesIn(addedHelp(command)), ...above];
+  const examples = [...examplesOf(command), ...above];
   for (const child of command.commands) {
     const words = `${path} ${child.name()}`;
     const own = examples.filter((example) => mentions(example, words));
-    if (examplesIn(addedHelp(child)).length === 0 && own.length > 0) {
+    if (examplesOf(child).length === 0 && own.length > 0) {
       child.addHelpText('after', `\nExamples:\n${own.join('\n')}`);
     }
     spreadExamples(child, words, own);

@@ -22,11 +22,53 @@ test('a subcommand that does not exist is called so, also where the command has 
     assert.deepEqual([status, stdout], [2, ''], stderr);
     assert.match(
       stderr,
-      new RegExp(`unknown command '${word}'\\n\\(Did you mean ${meant}\\?\\)\\nAdd --help`),
+      new RegExp(`unknown command '${word}'\\n\\(Did you mean ${meant}\\?\\)\\n  usage: .*${root}`),
     );
   }
   // A command without subcommands takes no words at all.
   assert.match(sluice('gather', 'stauts').stderr, /too many arguments/);
+});
+
+test('what is missing is named and told, with how the command is used and an example', () => {
+  const added = sluice('release', 'add');
+  assert.deepEqual([added.status, added.stdout], [2, '']);
+  assert.deepEqual(added.stderr.replaceAll(program, 'sluice').split('\n'), [
+    "error: missing required argument 'release': a bundle's name, or a version that is at hand",
+    '  usage: sluice release add [options] <release>',
+    '  example: sluice release add 1.1.0',
+    '  next: See what it takes: sluice release add --help',
+    '',
+  ]);
+  const graph = sluice('graph', 'show').stderr.replaceAll(program, 'sluice');
+  assert.match(
+    graph,
+    /^error: required option '--from <path\.\.\.>' not specified: media, or the store of a node/,
+  );
+  assert.match(
+    graph,
+    /\n {2}usage: sluice graph show \[options\] --from <path\.\.\.>\n {2}example: sluice graph show --from/,
+  );
+  // What the command itself refuses.
+  const run = sluice('up', '--nodes', '0').stderr.replaceAll(program, 'sluice');
+  assert.match(
+    run,
+    /^error: --nodes 0: .*\n {2}usage: sluice up .*\n {2}example: sluice up .*\n {2}next: See what it takes: sluice up --help\n$/,
+  );
+});
+
+test('a group without a command shows its help, says which are there, and ends as a mistake of usage', () => {
+  for (const [group, names] of [
+    ['graph', 'serve, show'],
+    ['lock', 'ls, release, rotate, serve'],
+  ] as const) {
+    const { status, stdout, stderr } = sluice(group);
+    assert.deepEqual([status, stdout], [2, ''], stderr);
+    assert.match(
+      stderr,
+      new RegExp(`^Usage: .*${group}[^]*\nerror: a command is missing after '\\S+ ${group}': ${names}\n$`),
+    );
+    assert.doesNotMatch(sluice(group, '--help').stdout, /error:/);
+  }
 });
 
 test('a word that is no format is told before the cluster is looked for', () => {

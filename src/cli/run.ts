@@ -4,6 +4,7 @@ import { asCalled, programName } from './called.ts';
 import type { CommandEntry } from './command-entry.ts';
 import { spreadExamples } from './examples.ts';
 import { formatFlag, note, parseFormat } from './output.ts';
+import { explainMissing, missingCommand, showRequired, usageLines } from './usage.ts';
 
 /**
  * Loads a command, runs it and turns whatever it throws into one plain message and an exit code. A command that
@@ -18,25 +19,34 @@ export async function runCommand(
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
   });
+  let acting: Command | undefined;
   try {
     const { command } = await entry.load();
     const root = command(table);
     root.name(`${programName()} ${entry.name}`);
     spreadExamples(root, `sluice ${entry.name}`);
     forEachCommand(root, (each) => {
-      each.exitOverride().showHelpAfterError('Add --help to see what it takes.').allowExcessArguments(false);
+      showRequired(each);
+      each.exitOverride().showHelpAfterError(usageLines(each).join('\n')).allowExcessArguments(false);
+      if (each.commands.length > 0) {
+        each.addHelpText('after', ({ error }) => (error ? missingCommand(each) : ''));
+      }
       each.configureOutput({
+        outputError: (text, write) => write(explainMissing(each, text)),
         writeOut: (text) => process.stdout.write(asCalled(text)),
         writeErr: (text) => process.stderr.write(asCalled(text)),
       });
       each.configureHelp({ helpWidth: process.stdout.columns ?? 110 });
       if (each.commands.length > 0 && each.registeredArguments.length === 0) refuseUnknownWord(each);
     });
-    root.hook('preAction', (_, action) => judgeFormat(action));
+    root.hook('preAction', (_, action) => {
+      acting = action;
+      judgeFormat(action);
+    });
     await root.parseAsync([...args], { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
-    return report(error);
+    return report(error, acting);
   }
 }
 
@@ -80,13 +90,16 @@ function forEachCommand(command: Command, visit: (command: Command) => void): vo
 }
 
 /** Prints what went wrong and what to do; the exit code that belongs to it. */
-function report(error: unknown): number {
+function report(error: unknown, acting: Command | undefined): number {
   if (error instanceof CommanderError) {
     if (error.code === 'commander.help') return 2; // Called without a subcommand: the help was printed.
     return error.exitCode === 0 ? 0 : 2;
   }
   if (error instanceof SluiceError) {
-    note(`error: ${error.message}${error.next === '' ? '' : `\n  next: ${error.next}`}`);
+    // Where nothing better is known than the help, how the command is used stands at once below it.
+    const isBare = error.code === 'Usage' && error.next === errorTable.Usage.next;
+    if (isBare && acting !== undefined) note([`error: ${error.message}`, ...usageLines(acting)].join('\n'));
+    else note(`error: ${error.message}${error.next === '' ? '' : `\n  next: ${error.next}`}`);
     if (process.env.SLUICE_LOG === 'debug') process.stderr.write(`${error.stack}\n`);
     return errorTable[error.code].exit;
   }
