@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, SluiceError, systemCode } from '../errors/error.ts';
+import { operationsOf } from './operations.ts';
 
 interface InstallOptions {
   readonly root: string;
@@ -8,16 +9,21 @@ interface InstallOptions {
   readonly remove?: boolean;
   readonly worker?: boolean;
   readonly besideOpenshift?: boolean;
+  readonly statusListen?: string;
 }
 
 /** Tokens and certificates that the cluster renews are on the host this long after. */
 const lookMs = 20_000;
+/** Until an agent is up that was just started: a rollout waits for this Pod meanwhile. */
+const soonMs = 3_000;
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 const certificates = '/etc/sluice/registry';
 
 /** `sluice node install`. */
 export async function installHost(options: InstallOptions): Promise<void> {
   const { keepHost, programIdOf, removeHost, systemctlOf } = await import('../install/host.ts');
+  const { createHostLook } = await import('../install/look.ts');
+  const { serveOperations } = await import('../http/operations.ts');
   const { createLogger } = await import('../observe/log.ts');
   const { systemClock } = await import('../observe/clock.ts');
   const { terminationSignal } = await import('../process/parent.ts');
@@ -34,21 +40,28 @@ export async function installHost(options: InstallOptions): Promise<void> {
   const signal = terminationSignal();
   const program = process.execPath;
   const programId = await programIdOf(program);
+  const host = createHostLook({
+    facts: () => readFacts(programId, options),
+    keep: (facts) => keepHost(root, program, facts, systemctl),
+    ...{ root, systemctl, logger },
+  });
+  if (options.once === true) return await host.look();
+  const { metrics, status } = await operationsOf(options);
+  const server =
+    status === undefined
+      ? undefined
+      : await serveOperations(status, { metrics, ready: { host: host.problem } });
   while (!signal.aborted) {
-    try {
-      const facts = await readFacts(programId, options);
-      if (facts === undefined) logger.info({}, 'the controller has made no certificates yet');
-      else {
-        const changed = await keepHost(root, program, facts, systemctl);
-        if (changed.length > 0) logger.info({ changed }, 'the host is as it should be');
-      }
-    } catch (error) {
-      if (options.once === true) throw error;
-      logger.error({ error: messageOf(error) }, 'the host cannot be kept current');
-    }
-    if (options.once === true) return;
-    await systemClock.sleep(lookMs, signal);
+    const waits = await host.look().then(
+      () => host.problem() !== undefined,
+      (error: unknown) => {
+        logger.error({ error: messageOf(error) }, 'the host cannot be kept current');
+        return false;
+      },
+    );
+    await systemClock.sleep(waits ? soonMs : lookMs, signal);
   }
+  await server?.close();
 }
 
 /** What the Pod was given; undefined while the certificates are not there. Errors: Usage. */

@@ -80,11 +80,13 @@ export function command(): Command {
     )
     .option('--boot-id <id>', "the boot id that a simulated node shows (default: the kernel's)")
     .action(async (options) => (await import('./node-run.ts')).runAgent(options));
-  root
-    .command('install')
-    .description(
-      'Put the program and its units on a host of a cluster, and keep them current (a DaemonSet runs it)',
-    )
+  withOperationsOptions(
+    root
+      .command('install')
+      .description(
+        'Put the program and its units on a host of a cluster, and keep them current (a DaemonSet runs it)',
+      ),
+  )
     .option('--root <dir>', 'the root of the host', '/host')
     .option('--once', 'do it once, instead of looking again and again')
     .option('--worker', 'the host keeps no content: the agent alone')

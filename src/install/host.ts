@@ -40,7 +40,7 @@ export interface HostFile {
   readonly text: string;
 }
 
-/** There where systemd is the host's service manager (sd_booted(3)). */
+/** There where systemd runs. */
 const systemdMark = '/run/systemd/system';
 const programs = '/var/lib/sluice/program';
 const commandLink = '/usr/local/bin/sluice';
@@ -188,6 +188,11 @@ export async function programIdOf(program: string): Promise<string> {
 /** systemctl of the host, and what its words were. */
 export type Systemctl = (words: readonly string[]) => Promise<string>;
 
+/** Whether systemd is the service manager of a host (sd_booted(3)). */
+export function runsSystemd(root: string): boolean {
+  return existsSync(join(root, systemdMark));
+}
+
 /** The host's own systemctl, by its own files and its own socket. Errors: CommandFailed. */
 export function systemctlOf(root: string): Systemctl {
   return async (words) => {
@@ -211,7 +216,7 @@ export async function keepHost(
   systemctl: Systemctl,
   label: Label = labelOf(root),
 ): Promise<readonly string[]> {
-  if (!existsSync(join(root, systemdMark))) {
+  if (!runsSystemd(root)) {
     throw new SluiceError('NotFound', 'this host runs no systemd, so nothing is put on it', {
       next: 'Run the agent and the registry there by other means: docs/install.md.',
     });

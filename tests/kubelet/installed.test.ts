@@ -229,10 +229,10 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
         pod === undefined ? 'no Pod' : await client.podLog(namespace, pod.metadata.name).catch(String);
       return `${calls().join('; ')}\n${Buffer.from(log).toString()}\n${await describePods()}`;
     };
-    await until('the agent is started', async () => calls().at(-1)?.startsWith('restart') === true, tell);
+    await until('the agent is started', async () => calls().some((call) => call.startsWith('restart')), tell);
     const id = readlinkSync(join(machine, 'var/lib/sluice/program/current'));
     assert.deepEqual(
-      calls().filter((call) => !call.startsWith('list-units')),
+      calls().filter((call) => !/^(list-units|show) /.test(call)),
       [
         'daemon-reload',
         `enable --now sluice-registry@${id}.service`,
@@ -262,6 +262,17 @@ describe('Sluice installed on a real kubelet', needs('kubelet', 'buildah', 'syst
     } finally {
       await own.close();
     }
+    const isKept = async () => {
+      const pod = await installer();
+      return pod !== undefined && isReady(pod);
+    };
+    await until('its Pod says why it is not ready', async () => {
+      const { items } = await client.list(client.kinds.Event, { namespace });
+      return items.some(({ message = '' }) => /Readiness probe failed[\s\S]*500/.test(message));
+    });
+    assert.equal(await isKept(), false, 'the agent is not up, so no rollout goes on');
+    writeFileSync(join(machine, 'agent'), 'ActiveState=active\nSubState=running\n');
+    await until('the Pod is ready when the agent is up', isKept, tell);
     const restarts = (await installer())?.status?.containerStatuses?.[0]?.restartCount;
     assert.equal(restarts, 0, 'it keeps the host current, and does not end');
   });
@@ -324,6 +335,7 @@ echo "$*" >>/calls
 case "$1 $2" in
 list-units*) [ ! -e /units ] || cat /units;;
 "enable --now") echo "$3 loaded active running x" >>/units;;
+show*) cat /agent;;
 esac
 `;
 
@@ -333,6 +345,7 @@ function playedHost(root: string): string {
   copyFileSync('/bin/busybox', join(root, 'bin/busybox'));
   for (const applet of ['sh', 'cat']) symlinkSync('busybox', join(root, 'bin', applet));
   writeFileSync(join(root, 'bin/systemctl'), playedSystemctl, { mode: 0o755 });
+  writeFileSync(join(root, 'agent'), 'ActiveState=activating\nSubState=auto-restart\n');
   return root;
 }
 

@@ -54,6 +54,11 @@ exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all,+chown,+dac_over
   chroot /opt/pod /usr/bin/sluice node install --root /host "$@"
 `;
 
+/** As the kubelet ends the Pod. */
+const endInstaller = `for each in /proc/[0-9]*; do
+  if tr '\\0' ' ' <"$each/cmdline" | grep -q '^/usr/bin/sluice node install'; then kill "\${each#/proc/}"; fi
+done`;
+
 describe('the installer of the DaemonSet on a host with its own systemd', tier, () => {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-installer-'));
   const key = testKey('maker');
@@ -241,6 +246,31 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
       await active('sluice-node.service');
       assert.equal(host.inside(['readlink', '/var/lib/sluice/program/current']).trim(), programs[1]?.id);
       assert.equal(await status(host, '/v2/', client), 200);
+    });
+
+    await t.test('its Pod is ready while the host is as it should be, and says what is not', async () => {
+      let ended = false;
+      const keeping = install(1, '--status-listen', '0.0.0.0:8080').finally(() => {
+        ended = true;
+      });
+      let said = '';
+      const ready = async () => {
+        const answer = await fetch(`http://${host.address}:8080/readyz`).catch(() => undefined);
+        said = (await answer?.text()) ?? '';
+        return answer?.status;
+      };
+      const untilReady = async (status: number) => {
+        for (const end = Date.now() + 60_000; (await ready()) !== status; await systemClock.sleep(200))
+          assert.ok(Date.now() < end && !ended, `${said}\n${words()}`);
+      };
+      await untilReady(200);
+      host.inside(['systemctl', 'stop', 'sluice-node.service']);
+      await untilReady(500);
+      assert.match(said, /\[-\]host: sluice-node\.service is inactive \(dead\)/);
+      await host.insideMeanwhile(['systemctl', 'start', 'sluice-node.service']);
+      await untilReady(200);
+      host.inside(['sh', '-c', endInstaller]);
+      await keeping;
     });
 
     await t.test('after a reboot all of it is there again, and only of the new program', async () => {
