@@ -28,7 +28,11 @@ export interface UninstallStep {
 
 /** Judged at every write of theirs: they go first, so that nothing of ours can refuse what follows. */
 const policies = ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'];
-/** What acts: it goes before what it would make again, and before the finalizers that it would set again. */
+/**
+ * What acts: it goes before what it would make again, and before the finalizers that it would set again. A Pod outlives
+ * its Deployment for as long as its kubelet lets it (on a host that is cut off, for ever), so that the rights go next:
+ * from then on nobody of ours writes.
+ */
 const workloads = ['DaemonSet', 'Deployment'];
 const data = ['PolicyFacts', 'ConfigMap', 'Secret', 'Namespace', 'CustomResourceDefinition'];
 /** An API server lets go of definitions one after another, some ten seconds each. */
@@ -38,8 +42,8 @@ const policyPollMs = 250;
 
 /**
  * Takes away what is shipped, in an order in which nothing can hold up the cluster at any point: policies; what acts;
- * cordons and pauses of ours; finalizers of ours; what a preflight run left; then everything else, definitions and
- * namespaces last. Run again, it goes on where it stopped. Returns the steps.
+ * its rights; cordons and pauses of ours; finalizers of ours; what a preflight run left; then everything else,
+ * definitions and namespaces last. Run again, it goes on where it stopped. Returns the steps.
  */
 export async function uninstallObjects(
   client: KubeClient,
@@ -78,15 +82,17 @@ export async function uninstallObjects(
 
   await removeShipped(({ kind }) => policies.includes(kind));
   await untilGone(client, await removeShipped(({ kind }) => workloads.includes(kind)), options);
+  await removeShipped(
+    ({ kind }) => !policies.includes(kind) && !workloads.includes(kind) && !data.includes(kind),
+  );
   await liftCordons(client, step);
   await liftPauses(client, step);
   await dropFinalizers(client, step);
   await removeRunLeftovers(client, remove);
-  await removeShipped(
-    ({ kind }) => !policies.includes(kind) && !workloads.includes(kind) && !data.includes(kind),
-  );
   if (options.keepData) return steps;
   await removeOwnData(client, remove, step);
+  // A write that was under way when the rights went may have come after the first look.
+  if (!options.dryRun) await dropFinalizers(client, step);
   await removeInstances(client, shipped, step);
   for (const kind of data) {
     await untilGone(client, await removeShipped((object) => object.kind === kind && isOurs(object)), options);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { AnyObject } from '../../src/api/core.ts';
@@ -15,6 +15,7 @@ import { cordonOwner } from '../../src/lock/drain.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { writeInUse } from '../../src/release/objects.ts';
 import { needs, repository } from '../tier.ts';
+import { writeTokenConfig } from './kubernetes.ts';
 import { needsRealEngine, type RealCluster, startRealCluster } from './real.ts';
 
 const { clusterVersionNamespace, internalReleaseImage } = names('kubernetes');
@@ -132,6 +133,33 @@ describe('Sluice on an empty Kubernetes', needsRealEngine(), () => {
     const { objects } = await surveyCluster(client, shipped);
     assert.ok(objects.every(({ state }) => state === 'missing'));
     assert.deepEqual(await uninstallObjects(client, shipped, { keepData: false, dryRun: false }), []);
+  });
+
+  test('a controller that still runs while everything goes sets nothing again that holds it up', async (t) => {
+    const { kinds } = client;
+    await installObjects(client, shipped);
+    await client.create(kinds.InternalReleaseImage, {
+      metadata: { name: internalReleaseImage },
+      spec: { releases: [{ name: 'ocp-release-bundle-1.0.0-x86_64' }] },
+    });
+    // As the Pod of a Deployment that is gone: it goes on until its kubelet ends it.
+    const kubeconfig = await writeTokenConfig(real, client, 'controller', 'sluice-controller');
+    const child = spawn(join(repository, 'sluice'), ['controller', '--kubeconfig', kubeconfig]);
+    t.after(() => child.kill('SIGKILL'));
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk));
+    const finalizersOf = async () =>
+      (await client.get(kinds.InternalReleaseImage, internalReleaseImage)).metadata.finalizers ?? [];
+    await until('it sets its finalizer', async () => (await finalizersOf()).length > 0).catch((error) =>
+      assert.fail(`${error}: ${said.slice(-2000)}`),
+    );
+    await uninstallObjects(client, shipped, {
+      ...{ keepData: false, dryRun: false },
+      signal: AbortSignal.timeout(90_000),
+    });
+    assert.equal(child.exitCode, null, `it was there until the end: ${said.slice(-2000)}`);
+    const { objects } = await surveyCluster(client, shipped);
+    assert.ok(objects.every(({ state }) => state === 'missing'));
   });
 
   test('installed again, the guard judges by what is in use now, and not by what was before', async () => {
