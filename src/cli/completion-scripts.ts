@@ -10,18 +10,11 @@ export interface Continuation {
   readonly words: readonly string[];
   /** Options that take one of a few words: their names (`-o`, `--output`), and the words. */
   readonly values: readonly { readonly options: readonly string[]; readonly words: readonly string[] }[];
+  /** Options whose value names something of the cluster. */
+  readonly asks: readonly { readonly option: string; readonly names: NameKind }[];
   /** What its argument names. */
   readonly names?: NameKind;
 }
-
-/** What the value of an option names, wherever it is taken. */
-export const namesByOption: Readonly<Record<string, NameKind>> = {
-  '--to': 'version',
-  '--version': 'version',
-  '--node': 'node',
-  '--nodes': 'node',
-  '--accept': 'risk',
-};
 
 export const scripts: Readonly<Record<string, (all: readonly Continuation[]) => string>> = {
   bash: (all) => `# bash completion of sluice
@@ -42,10 +35,8 @@ _sluice() {
   case "$path $previous" in
 ${valueCases(all, (pattern, words) => `    ${pattern}) COMPREPLY=($(compgen -W '${words}' -- "$current")); return ;;`)}
   esac
-  case "$previous" in
-${Object.entries(namesByOption)
-  .map(([option, kind]) => `    ${option}) names=${kind} ;;`)
-  .join('\n')}
+  case "$path $previous" in
+${askCases(all, (pattern, names) => `    ${pattern}) names=${names} ;;`)}
     *)
       case "$path" in
 ${all.map(({ path, words, names }) => `        "${path}") words='${words.join(' ')}'${names === undefined ? '' : `; names=${names}`} ;;`).join('\n')}
@@ -71,10 +62,8 @@ _sluice() {
   case "$place $words[CURRENT-1]" in
 ${valueCases(all, (pattern, words) => `    (${pattern}) compadd -- ${words}; return ;;`)}
   esac
-  case "$words[CURRENT-1]" in
-${Object.entries(namesByOption)
-  .map(([option, kind]) => `    (${option}) names=${kind} ;;`)
-  .join('\n')}
+  case "$place $words[CURRENT-1]" in
+${askCases(all, (pattern, names) => `    (${pattern}) names=${names} ;;`)}
     (*)
       case "$place" in
 ${all.map(({ path, words, names }) => `        ("${path}") choices=(${words.join(' ')})${names === undefined ? '' : `; names=${names}`} ;;`).join('\n')}
@@ -96,18 +85,21 @@ compdef _sluice sluice`,
       '  end',
       '  test "$path" = "$argv[1]"',
       'end',
-      ...all.flatMap(({ path, words, values, names }) => [
+      ...all.flatMap(({ path, words, values, asks, names }) => [
         ...values.map(
           ({ options, words }) =>
             `complete -c sluice -n "__sluice_path '${path}'"${options.map(fishOption).join('')} -x -a '${words.join(' ')}'`,
         ),
         ...words
           .filter((word) => !values.some(({ options }) => options.includes(word)))
-          .map((word) =>
-            word.startsWith('--')
-              ? `complete -c sluice -n "__sluice_path '${path}'" -l ${word.slice(2)}${namesByOption[word] === undefined ? '' : ` -x -a '(sluice completion names ${namesByOption[word]} 2>/dev/null)'`}`
-              : `complete -c sluice -f -n "__sluice_path '${path}'" -a ${word}`,
-          ),
+          .map((word) => {
+            if (!word.startsWith('--'))
+              return `complete -c sluice -f -n "__sluice_path '${path}'" -a ${word}`;
+            const asked = asks.find(({ option }) => option === word);
+            const named =
+              asked === undefined ? '' : ` -x -a '(sluice completion names ${asked.names} 2>/dev/null)'`;
+            return `complete -c sluice -n "__sluice_path '${path}'" -l ${word.slice(2)}${named}`;
+          }),
         ...(names === undefined
           ? []
           : [
@@ -128,6 +120,17 @@ function valueCases(all: readonly Continuation[], line: (pattern: string, words:
     }
   }
   return [...patterns].map(([words, own]) => line(own.join('|'), words)).join('\n');
+}
+
+/** A case for each kind of names, with all the options that take one. */
+function askCases(all: readonly Continuation[], line: (pattern: string, names: string) => string): string {
+  const patterns = new Map<string, string[]>();
+  for (const { path, asks } of all) {
+    for (const { option, names } of asks) {
+      patterns.set(names, [...(patterns.get(names) ?? []), `"${path} ${option}"`]);
+    }
+  }
+  return [...patterns].map(([names, own]) => line(own.join('|'), names)).join('\n');
 }
 
 /** An option as complete(1) of fish takes it. */

@@ -66,6 +66,15 @@ for (const [shell, ask] of Object.entries(asked)) {
         assert.ok(!found.includes('--output') && !found.includes('master-0'), `${option}: ${found}`);
       }
       assert.ok(complete('up', '--workload', '').includes('sandbox'));
+      const counts = complete('up', '--nodes', '');
+      assert.ok(counts.includes('3') && !counts.includes('master-0'), `a number: ${counts}`);
+      for (const [option, ...path] of [
+        ['--nodes', 'console'],
+        ['--version', 'payload', 'build'],
+      ] as const) {
+        const found = complete(...path, option, '');
+        assert.ok(!found.some((word) => /^(?:completion-names|master-0)/.test(word)), `${option}: ${found}`);
+      }
       assert.ok(complete('release', 'catalogs', '--olm', '').includes('v1'));
       assert.ok(!complete('cluster', 'install', '-o', '').includes('wide'), 'it takes yaml and json alone');
       if (shell === 'bash') assert.ok(complete('release', 'ls', '--output', '=', 'js').includes('json'));

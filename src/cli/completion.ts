@@ -36,7 +36,7 @@ Examples:
 
 /** What may follow each command, read from the commands themselves. */
 async function continuations(table: readonly CommandEntry[]): Promise<Continuation[]> {
-  const all: Continuation[] = [{ path: '', words: table.map((entry) => entry.name), values: [] }];
+  const all: Continuation[] = [{ path: '', words: table.map((entry) => entry.name), values: [], asks: [] }];
   const walk = (command: Command, path: string) => {
     const fixed = path === 'completion' ? ['bash', 'zsh', 'fish'] : [];
     const children = command.commands.map((child) => child.name()).filter((name) => name !== 'help');
@@ -45,7 +45,8 @@ async function continuations(table: readonly CommandEntry[]): Promise<Continuati
     all.push({
       path,
       words: [...fixed, ...children, ...new Set([...options, '--help'])],
-      values: command.options.flatMap(valuesOf),
+      values: command.options.flatMap((option) => valuesOf(path, option)),
+      asks: command.options.flatMap((option) => asksOf(path, option)),
       ...(names === undefined ? {} : { names }),
     });
     for (const child of command.commands) if (child.name() !== 'help') walk(child, `${path} ${child.name()}`);
@@ -55,10 +56,30 @@ async function continuations(table: readonly CommandEntry[]): Promise<Continuati
 }
 
 /** The words of which an option takes one, where they are known. */
-function valuesOf({ short, long, flags, argChoices }: Option): Continuation['values'] {
-  const words = argChoices ?? (flags === formatFlag ? formats : []);
+function valuesOf(path: string, { short, long, flags, argChoices }: Option): Continuation['values'] {
+  const counts = path === 'up' && long === '--nodes' ? nodeCounts : [];
+  const words = argChoices ?? (flags === formatFlag ? formats : counts);
   const options = [short, long].filter((each) => each !== undefined);
   return words.length === 0 ? [] : [{ options, words }];
+}
+
+/** How many nodes a rehearsal is run with, as a rule. */
+const nodeCounts = ['1', '3', '5'];
+
+/** Flags of options whose value names something of the cluster. The same word may mean a number or a directory elsewhere. */
+const namesByFlags: Readonly<Record<string, NameKind>> = {
+  '--to <version>': 'version',
+  '--version <version>': 'version',
+  '--node <name>': 'node',
+  '--nodes <which>': 'node',
+  '--accept <names...>': 'risk',
+};
+
+function asksOf(path: string, { long, flags }: Option): Continuation['asks'] {
+  const names = namesByFlags[flags];
+  // A payload is built of a version that is nowhere yet, and a check is tried without a cluster.
+  if (names === undefined || path === 'payload build' || path === 'preflight try') return [];
+  return [{ option: long ?? '', names }];
 }
 
 /** What the first argument of a command names. */
