@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
+import { shellWord } from '../process/shell.ts';
+import { programName } from './called.ts';
 import { type ConnectOptions, findCluster, withConnection } from './connect.ts';
 import { note, print } from './output.ts';
 import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
@@ -106,7 +108,7 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
       signal: terminationSignal(),
       ...(options.files === undefined ? {} : { filesDirectory: resolve(options.files) }),
       ...(options.publicUrl === undefined ? {} : { publicUrl: publicOf(options.publicUrl) }),
-      ...(options.socket === undefined ? {} : { socket: resolve(options.socket) }),
+      ...(options.socket === undefined ? {} : linksAt(resolve(options.socket))),
       ...(options.sessionKey === undefined ? {} : { sessionKeyFile: resolve(options.sessionKey) }),
       ...(options.nodes === undefined ? {} : { nodesDirectory: resolve(options.nodes) }),
       ...(options.registryCa === undefined ? {} : { registryCa: await readFile(options.registryCa, 'utf8') }),
@@ -119,6 +121,14 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
   } finally {
     endSoon();
   }
+}
+
+/** Where links are asked for, and how: whoever reads the command may stand in any directory of this machine. */
+function linksAt(socket: string): { readonly socket: string; readonly linkCommand: string } {
+  const name = programName();
+  const program = name.includes('/') ? resolve(name) : name;
+  const words = [program, 'console', 'link', '--socket', socket];
+  return { socket, linkCommand: words.map(shellWord).join(' ') };
 }
 
 /** `/`, or the path with a slash at both ends. Errors: Usage. */

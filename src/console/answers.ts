@@ -25,6 +25,17 @@ export type Right =
   | { readonly allowed: false; readonly lacks: 'right' | 'answer'; readonly what: string }
   | { readonly allowed: false; readonly lacks: 'machine' };
 
+/** How somebody without a token gets in (`GET api/login`, the one answer that asks for no session). */
+export interface LoginAnswer {
+  /**
+   * Links that are good for one login: `never` given; printed where the console is started, and only then (`start`);
+   * or by `command`.
+   */
+  readonly links: 'never' | 'start' | 'command';
+  /** The command as it can be typed on the machine of the console; only for who is there. */
+  readonly command?: string;
+}
+
 /** What the page learns of its session (`GET api/session`, and the answer to a login). */
 export interface SessionAnswer {
   /** The name by which the cluster knows the person. */

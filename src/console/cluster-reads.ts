@@ -42,8 +42,12 @@ export function readQuery(query: string): Record<string, string> {
 }
 
 /** Whether an answer need not be compressed: it does not leave the machine, or is not wanted so. */
-export function isNear({ headers, socket }: IncomingMessage): boolean {
-  if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return true;
+export function isNear(incoming: IncomingMessage): boolean {
+  return !/\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? '')) || isOnThisMachine(incoming);
+}
+
+/** Whether who asks is where the console runs. */
+export function isOnThisMachine({ headers, socket }: IncomingMessage): boolean {
   // A proxy is near, and whoever asks through it is not.
   if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) return false;
   return /^(?:127\.|::1$|::ffff:127\.)/.test(socket.remoteAddress ?? '');

@@ -10,6 +10,7 @@ import { serveNodeSocket } from '../node/socket.ts';
 import { systemClock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { shellWord } from '../process/shell.ts';
+import type { LoginAnswer } from './answers.ts';
 import { loadFiles } from './files.ts';
 import { createIdentities } from './identities.ts';
 import { linkRoute } from './link.ts';
@@ -27,8 +28,9 @@ export interface RunConsoleOptions {
   readonly publicUrl?: string;
   /** Whether one-time links give the rights of `identity`. */
   readonly links: boolean;
-  /** Where `sluice console link` asks for one. */
+  /** Where `sluice console link` asks for one, and that command as it can be typed on this machine. */
   readonly socket?: string;
+  readonly linkCommand?: string;
   /** Kept, so that sessions outlive a restart; made where it is not there. */
   readonly sessionKeyFile?: string;
   readonly nodesDirectory?: string;
@@ -68,6 +70,7 @@ export async function runConsole(options: RunConsoleOptions): Promise<void> {
     identities,
     sealer: createSealer(await sessionKey(options.sessionKeyFile)),
     codes,
+    login: loginBy(options),
     // With a token the password of the registries is read from its Secret, as far as the token may.
     registry: (by) => (by === 'link' && certPem !== undefined ? { caPem, certPem, keyPem } : { caPem }),
     nodesDirectory: options.nodesDirectory,
@@ -105,6 +108,12 @@ export async function runConsole(options: RunConsoleOptions): Promise<void> {
     await server.close();
     await identities.close();
   }
+}
+
+function loginBy({ links, socket, linkCommand }: RunConsoleOptions): LoginAnswer {
+  if (!links) return { links: 'never' };
+  if (socket === undefined) return { links: 'start' };
+  return { links: 'command', ...(linkCommand === undefined ? {} : { command: linkCommand }) };
 }
 
 async function sessionKey(file: string | undefined): Promise<Buffer> {

@@ -8,9 +8,9 @@ import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RegistryIdentity } from '../release/content.ts';
 import { actionOf } from './actions.ts';
-import type { Right, SessionAnswer } from './answers.ts';
+import type { LoginAnswer, Right, SessionAnswer } from './answers.ts';
 import { readFields } from './body.ts';
-import { isNear, passRead } from './cluster-reads.ts';
+import { isNear, isOnThisMachine, passRead } from './cluster-reads.ts';
 import { createContents } from './contents.ts';
 import type { ConsoleFiles } from './files.ts';
 import { secure } from './headers.ts';
@@ -28,6 +28,8 @@ export interface ConsoleOptions {
   readonly identities: Identities;
   readonly sealer: SessionSealer;
   readonly codes: OneTimeCodes;
+  /** How links are given. */
+  readonly login: LoginAnswer;
   /** How the nodes' registries are read, for a session by link and for one by token. */
   readonly registry: (by: Session['by']) => RegistryIdentity;
   /** Directory of the nodes of this machine; undefined where they are elsewhere. */
@@ -57,7 +59,7 @@ export function createConsole(options: ConsoleOptions): { handler: Handler; clos
     const session = sealed === undefined ? undefined : sealer.open(sealed, clock.now());
     if (session !== undefined) return session;
     throw new SluiceError('Unauthorized', 'nobody is logged in here', {
-      next: 'Log in with a token, or with a new link: sluice console link.',
+      next: 'Log in with a token, or with a new link: sluice console link --dir DIR (of sluice up).',
     });
   }
 
@@ -75,7 +77,7 @@ export function createConsole(options: ConsoleOptions): { handler: Handler; clos
     const code = body.optionalText('code');
     if (code !== undefined && !options.codes.redeem(code)) {
       throw new SluiceError('Unauthorized', 'this link was used already, or is too old', {
-        next: 'Make a new one: sluice console link.',
+        next: 'Make a new one: sluice console link --dir DIR (of sluice up).',
       });
     }
     const session =
@@ -111,6 +113,11 @@ export function createConsole(options: ConsoleOptions): { handler: Handler; clos
     const isRead = method === 'GET' || method === 'HEAD';
     if (!isRead) requireSameOrigin(incoming.headers);
     if (path === 'session' && method === 'POST') return sendJson(response, await login(request));
+    if (path === 'login' && isRead) {
+      const { links } = options.login;
+      // Where something lies on this machine is nobody's business elsewhere.
+      return sendJson(response, isOnThisMachine(incoming) ? options.login : { links });
+    }
     const session = sessionOf(request);
     if (!isRead) requireCsrf(incoming.headers, sealer, session);
     const access = identities.of(session);

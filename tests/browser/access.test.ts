@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { sluiceGroup } from '../../src/api/kinds.ts';
-import { needs } from '../tier.ts';
+import type { LoginAnswer } from '../../src/console/answers.ts';
+import { wordsOf } from '../shell.ts';
+import { needs, repository } from '../tier.ts';
 import { digestOf, heldByWindow, steady, writeCluster } from './cluster-objects.ts';
 import { startTestConsole } from './console.ts';
 import { serve } from './served.ts';
@@ -45,13 +50,54 @@ describe('who may do what in the console', needs('browser'), () => {
     const tab = await served.visitor(served.console.url);
     tab.expectErrors();
     await tab.page.getByRole('heading', { name: 'Log in to Sluice' }).waitFor();
-    await tab.page.getByText('sluice console link').waitFor();
+    await tab.page.getByText('sluice console link --dir DIR').waitFor();
     await tab.assertAccessible('the page to log in');
     await tab.picture('login');
     await tab.page.getByLabel('Bearer token').fill('nonsense');
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('heading', { name: 'Not logged in' }).waitFor();
     await tab.close();
+  });
+
+  test('who has no token is told the command that gives a link, by the console that is asked', async () => {
+    const socket = join(served.cluster.dir, 'with a blank.sock');
+    const words = ['console', '--kubeconfig', served.cluster.kubeconfig, '--socket', socket];
+    const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'ignore'] });
+    const ended = once(child, 'exit');
+    try {
+      const [printed] = await once(child.stdout, 'data');
+      const { origin } = new URL(String(printed));
+      const asked = await fetch(`${origin}/api/login`);
+      const { links, command } = (await asked.json()) as LoginAnswer;
+      assert.equal(links, 'command');
+      const tab = await served.visitor(`${origin}/`);
+      tab.expectErrors();
+      await tab.page.getByText(command ?? 'none', { exact: true }).waitFor();
+      // From any directory, as it stands there.
+      const [program = '', ...rest] = wordsOf(command ?? '');
+      const link = spawnSync(program, rest, { cwd: '/', encoding: 'utf8' });
+      assert.match(link.stdout, new RegExp(`^${origin}/#code=`), link.stderr);
+      await tab.close();
+      const elsewhere = await fetch(`${origin}/api/login`, { headers: { 'x-forwarded-for': '10.0.0.1' } });
+      assert.deepEqual(await elsewhere.json(), { links: 'command' }, 'no path of this machine');
+    } finally {
+      child.kill();
+      await ended;
+    }
+  });
+
+  test('a console that gives no links, or only one when it starts, says so', async (t) => {
+    for (const [links, says] of [
+      [false, 'it takes tokens alone'],
+      [true, 'For another, start it again'],
+    ] as const) {
+      const other = await startTestConsole(served.cluster, { links, socketName: undefined });
+      t.after(() => other.close());
+      const tab = await served.visitor(other.url);
+      tab.expectErrors();
+      await tab.page.getByText(says).waitFor();
+      await tab.close();
+    }
   });
 
   test('a token that may only look sees all, and its buttons say which right is missing', async () => {

@@ -19,13 +19,14 @@ export interface TestConsole {
 export async function startTestConsole(
   cluster: Pick<TestCluster, 'kubeconfig' | 'dir'>,
   options: Partial<Pick<RunConsoleOptions, 'prefix' | 'links' | 'nodesDirectory'>> & {
-    socketName?: string;
+    /** Undefined: it gives no links but the first. */
+    socketName?: string | undefined;
   } = {},
 ): Promise<TestConsole> {
   await ensureBuilt((text) => process.stderr.write(`${text}\n`));
   const end = new AbortController();
-  const { socketName = 'console.sock', ...changed } = options;
-  const socket = join(cluster.dir, socketName);
+  const { socketName, ...changed } = { socketName: 'console.sock', ...options };
+  const socket = socketName === undefined ? undefined : join(cluster.dir, socketName);
   let ended: Promise<void> = Promise.resolve();
   const url = await new Promise<string>((resolve, reject) => {
     ended = runConsole({
@@ -33,7 +34,7 @@ export async function startTestConsole(
       listen: { address: '127.0.0.1', port: 0 },
       prefix: '/',
       links: true,
-      socket,
+      ...(socket === undefined ? {} : { socket }),
       version: '0.0.0-test',
       logger: silentLogger,
       signal: end.signal,
@@ -44,7 +45,7 @@ export async function startTestConsole(
   });
   return {
     url,
-    link: async () => (await askForLink(socket)).link,
+    link: async () => (await askForLink(socket ?? '')).link,
     async close() {
       end.abort();
       await ended;

@@ -8,7 +8,7 @@ import { Title } from '@patternfly/react-core/dist/dynamic/components/Title';
 import EyeIcon from '@patternfly/react-icons/dist/esm/icons/eye-icon';
 import EyeSlashIcon from '@patternfly/react-icons/dist/esm/icons/eye-slash-icon';
 import { type FormEvent, useEffect, useState } from 'react';
-import type { SessionAnswer } from '../../src/console/answers.ts';
+import type { LoginAnswer, SessionAnswer } from '../../src/console/answers.ts';
 import type { ConsoleApi } from '../data/console-api.ts';
 import { words } from '../words/english.ts';
 
@@ -89,10 +89,36 @@ export function Login({
             {words.login.submit}
           </Button>
         </Form>
-        <p className="sluice-login-link">
-          {words.login.orLink} <code>{words.login.linkCommand}</code>
-        </p>
+        <WithoutToken api={api} />
       </div>
     </main>
   );
+}
+
+/** The command that gives a link, and where it is typed. */
+function WithoutToken({ api }: { readonly api: ConsoleApi }) {
+  const [ways, setWays] = useState<LoginAnswer>();
+  useEffect(() => {
+    // Who cannot be told how it is here is told how it is in general.
+    api.waysIn().then(setWays, () => setWays({ links: 'command' }));
+  }, [api]);
+  if (ways === undefined) return null;
+  const [text, command] = howToGetLink(ways);
+  return (
+    <p className="sluice-login-link">
+      {text} {command === undefined ? null : <code>{command}</code>}
+    </p>
+  );
+}
+
+function howToGetLink({ links, command }: LoginAnswer): [text: string, command?: string] {
+  const { link } = words.login;
+  switch (links) {
+    case 'never':
+      return [link.never];
+    case 'start':
+      return [link.start, link.startCommand];
+    case 'command':
+      return command === undefined ? [link.there, link.command] : [link.here, command];
+  }
 }

@@ -1,4 +1,4 @@
-import type { ActionName, SessionAnswer } from '../../src/console/answers.ts';
+import type { ActionName, LoginAnswer, SessionAnswer } from '../../src/console/answers.ts';
 
 /** An answer of the console that is no success: what happened, and what to do. */
 export class ConsoleError extends Error {
@@ -17,6 +17,8 @@ export class ConsoleError extends Error {
 /** The console's own endpoints. */
 export interface ConsoleApi {
   session(): Promise<SessionAnswer>;
+  /** How one gets in without a token. */
+  waysIn(): Promise<LoginAnswer>;
   login(by: { readonly token: string } | { readonly code: string }): Promise<SessionAnswer>;
   logout(): Promise<void>;
   act(action: ActionName, body: object): Promise<Record<string, unknown>>;
@@ -57,6 +59,7 @@ export function createConsoleApi(base: string): ConsoleApi {
   };
   return {
     session: async () => await know(await request('GET', 'session')),
+    waysIn: async () => (await (await request('GET', 'login')).json()) as LoginAnswer,
     login: async (by) => await know(await request('POST', 'session', by)),
     logout: async () => void (await request('DELETE', 'session')),
     act: async (action, body) =>

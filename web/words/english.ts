@@ -34,8 +34,16 @@ export const words = {
     show: 'Show the token',
     hide: 'Hide the token',
     asking: 'Logging in',
-    orLink: 'On the machine of the console, this prints a link that works once:',
-    linkCommand: 'sluice console link',
+    link: {
+      here: 'Or with a link that is good for one login. In a terminal of this machine, as the user that runs the console:',
+      there:
+        'Or with a link that is good for one login. In a terminal of the machine that runs the console, as its user; DIR is the directory of sluice up (without --dir: where KUBECONFIG leads to):',
+      command: 'sluice console link --dir DIR',
+      start:
+        'Or with the link that the console printed when it was started, good for one login. For another, start it again:',
+      startCommand: 'sluice console',
+      never: 'This console gives no links: it takes tokens alone.',
+    },
     expired: 'The session has ended. Log in again.',
     failed: 'Not logged in',
   },
