@@ -16,6 +16,7 @@ import type { RegistryAccess } from '../src/build/registry-source.ts';
 import { createSourceOpener, imageOf } from '../src/build/source.ts';
 import { verifyMedia } from '../src/bundle/medium.ts';
 import { openMedia } from '../src/media/media.ts';
+import { mediaTypes } from '../src/oci/manifest.ts';
 import { runOrThrow } from '../src/process/run.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
 import { testKey } from './bundles.ts';
@@ -236,12 +237,14 @@ test(
   async () => {
     await buildImage({ out: layout('api'), files: [{ path: '/api', data: 'api'.repeat(5000) }] });
     await push('v2s2', 'api', `${plain.host}/team/api:1`);
-    await push('oci', 'api', `${plain.host}/team/zstd:1`, [
+    // A layer that the registry has already would be taken from there, packed as it is.
+    await buildImage({ out: layout('zstd'), files: [{ path: '/zstd', data: 'zstd'.repeat(5000) }] });
+    await push('oci', 'zstd', `${plain.host}/team/zstd:1`, [
       '--dest-compress-format',
       'zstd',
       '--format',
       'oci',
-    ]).catch(() => push('oci', 'api', `${plain.host}/team/zstd:1`));
+    ]);
     const images = new Map(
       ['web', 'api', 'zstd'].map((tag) => [tag, `docker://${plain.host}/team/${tag}:1`] as [string, string]),
     );
@@ -289,6 +292,9 @@ test(
       const raw = await media.content.manifest('openshift/release', '1.2.3-api');
       assert.equal(raw?.digest, api?.digest);
       assert.match(raw?.mediaType ?? '', /docker/);
+      const zstd = await media.content.manifest('openshift/release', '1.2.3-zstd');
+      const [layer] = JSON.parse(Buffer.from(zstd?.bytes ?? []).toString()).layers;
+      assert.equal(layer.mediaType, mediaTypes.ociLayerZstd);
       await media.close();
     }
     assert.ok(!existsSync(join(directory, 'one', 'sluice')));
