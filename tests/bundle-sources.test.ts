@@ -249,6 +249,24 @@ test(
         join(gpg.home, 'message'),
       ]);
       assert.equal(await readFile(join(gpg.home, 'claim'), 'utf8'), claim);
+      // The ConfigMap itself is a store as well: as oc-mirror writes it, or as one of a list that oc prints.
+      const keyring = [{ name: 'release', keys }];
+      const file = join(directory, 'signature-configmap.yaml');
+      const others = { apiVersion: 'v1', kind: 'ConfigMap', binaryData: { 'sha256-00-1': 'AA==' } };
+      for (const [index, text] of [
+        `---\n${JSON.stringify(map)}\n`,
+        JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [others, map] }),
+      ].entries()) {
+        await writeFile(file, text);
+        assert.equal((await build(`by-config-map-${index}`, [file], keyring)).digest, built.digest);
+      }
+      await writeFile(file, JSON.stringify(others));
+      await assert.rejects(build('other', [file], keyring), { code: 'SignatureMissing', message: /none in/ });
+      await writeFile(file, 'kind: Secret\n');
+      await assert.rejects(build('no-map', [file], keyring), {
+        code: 'SignatureMissing',
+        message: /holds no ConfigMap/,
+      });
       await assert.rejects(build('none', [join(directory, 'nowhere')], []), {
         code: 'SignatureMissing',
         message: /none in/,

@@ -14,9 +14,10 @@ import {
   verifyRelease,
 } from '../trust/release-signature.ts';
 import type { Artifact } from './overlay.ts';
+import { readSignatureConfigMaps } from './signature-config-maps.ts';
 
 export interface ReleaseSignatureOptions {
-  /** Directories or addresses that hold `sha256=<hex>/signature-1`, `-2`, … */
+  /** Directories or addresses that hold `sha256=<hex>/signature-1`, `-2`, …, and files of ConfigMaps. */
   readonly stores: readonly string[];
   /** Keyrings that the release must satisfy; none: the signatures are carried as they are. */
   readonly keyrings: readonly ReleaseKeyring[];
@@ -62,7 +63,7 @@ export async function findReleaseSignatures(
         'SignatureMissing',
         `no OpenPGP signature of the release ${payload} was found: ${why}`,
         {
-          next: 'Give the store that holds it: --release-signatures DIR or https://…',
+          next: 'Give the store that holds it: --release-signatures DIR, a file of ConfigMaps, or https://…',
         },
       );
     }
@@ -83,6 +84,7 @@ async function readStore(
   const directory = `sha256=${hexOf(payload)}`;
   const signal = AbortSignal.timeout(timeoutMs);
   const isRemote = /^https?:\/\//.test(store);
+  if (!isRemote && (await isFile(store))) return await readSignatureConfigMaps(store, payload);
   const signatures: Uint8Array[] = [];
   for (let number = 1; number <= releaseSignaturesMax; number += 1) {
     const name = `signature-${number}`;
@@ -93,6 +95,13 @@ async function readStore(
     signatures.push(bytes);
   }
   return signatures;
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (facts) => facts.isFile(),
+    () => false,
+  );
 }
 
 async function fetchSignature(

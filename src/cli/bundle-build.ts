@@ -46,7 +46,7 @@ export function buildCommand(): Command {
     .option('--payload-repository <repository>', 'repository by which clusters name the payload')
     .option(
       '--release-signatures <store...>',
-      'OpenPGP signatures of the release: a directory or address with sha256=<hex>/signature-1; repeatable',
+      'OpenPGP signatures of the release: a directory or address with sha256=<hex>/signature-1, or a file of ConfigMaps; repeatable',
       collect,
     )
     .option(
