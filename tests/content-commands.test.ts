@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { runOrThrow } from '../src/process/run.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
-import { type ContentPlane, startRunningPlane, until } from './content-plane.ts';
 import { wordsOf } from './shell.ts';
+import { type ContentPlane, key, startRunningPlane, until } from './content-plane.ts';
 import { repository } from './tier.ts';
 
 let plane: ContentPlane;
@@ -150,4 +151,34 @@ test('a release that nothing uses says what it would free, then frees it', async
   assert.match(removed.stderr, /is removed from 1 nodes, [\d.]+ MiB are freed on each/);
   const last = await sluice('release', 'rm', '1.1.0');
   assert.equal(last.code, 3, last.all);
+});
+
+test('a copy that is given up ends, and what had come of it is freed', async (t) => {
+  const three = await makeRelease({
+    version: '1.2.0',
+    dir: plane.dir,
+    key: key.pair,
+    images: Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`part-${index}`, {}])),
+    blobBytes: 4 * 1024 * 1024,
+  });
+  const [node] = plane.nodes;
+  assert.ok(node !== undefined);
+  const { manager } = await plane.replaceManager(node);
+  assert.equal((await sluice('media', 'attach', three.path)).code, 0);
+  await until('it to be listed', async () => /1\.2\.0 +Mounted/.test((await sluice('release', 'ls')).stdout));
+  const copy = () => manager.status().copies.find((each) => each.release === three.name);
+  const bytes = async () =>
+    Number((await runOrThrow('du', ['-sb', join(node.dirs.store, 'docker')])).stdout.split('\t')[0]);
+  const before = await bytes();
+  assert.equal((await sluice('release', 'add', '1.2.0', '--no-wait')).code, 0);
+  await until('a part of it to come', async () => (copy()?.bytesDone ?? 0) > 8_000_000);
+  assert.equal((await sluice('release', 'pause', '1.2.0')).code, 0);
+  await until('it to stand still', async () => copy()?.reason === 'PausedByRequest');
+  t.diagnostic(`${(await bytes()) - before} bytes had come`);
+  assert.ok((await bytes()) > before + 4_000_000);
+  const cancelled = await sluice('release', 'cancel', '1.2.0');
+  assert.equal(cancelled.code, 0, cancelled.all);
+  assert.match(cancelled.stderr, /is given up; the nodes free what had come of it/);
+  await until('its bytes to be free', async () => (await bytes()) < before + 100_000, { describe: bytes });
+  assert.match((await sluice('release', 'ls')).stdout, /1\.2\.0 +Mounted/);
 });

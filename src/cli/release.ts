@@ -104,7 +104,7 @@ Examples:
   sluice release status 1.1.0
   sluice release pause 1.1.0               The copy holds until resume
   sluice release resume 1.1.0
-  sluice release cancel 1.1.0              What is copied so far is kept for the next try
+  sluice release cancel 1.1.0              Give it up, and free what has come of it
   sluice release rm 1.0.0 --dry-run
   sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
   sluice release catalogs 1.1.0            The objects, to look at
