@@ -128,6 +128,28 @@ test('what was copied, from where, and what there is, stands in the metrics of t
   }
 });
 
+test('K8 a node that starts again holds what it held, and hashes none of it for that', async () => {
+  const node = plane.nodes[2];
+  assert.ok(node !== undefined);
+  const running = await plane.replaceManager(node);
+  const held = async () => {
+    const { client } = plane.cluster;
+    const { status } = await client.get(client.kinds.NodeUpdate, node.name);
+    return status?.store?.map((each) => each.name).sort();
+  };
+  await until('its store in its metrics', async () =>
+    (await running.metrics.render()).includes(`sluice_content_release_bytes{release="${two.name}"}`),
+  );
+  assert.deepEqual(await held(), [one.name, two.name]);
+  const text = await running.metrics.render();
+  for (const line of [
+    'sluice_content_verified_bytes_total 0',
+    'sluice_content_scrubbed_bytes_total 0',
+    'sluice_content_copied_bytes_total{source="store"} 0',
+  ])
+    assert.ok(text.split('\n').includes(line), text);
+});
+
 test('D4 while nothing changes, nothing is written', async () => {
   const before = (await plane.object())?.metadata.resourceVersion;
   await new Promise((resolve) => setTimeout(resolve, 3_000));
