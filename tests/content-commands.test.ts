@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { runOrThrow } from '../src/process/run.ts';
+import { bundleRepository } from '../src/bundle/document.ts';
+import { run, runOrThrow } from '../src/process/run.ts';
+import { tagsPath } from '../src/store/path.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { wordsOf } from './shell.ts';
 import { type ContentPlane, key, startRunningPlane, until } from './content-plane.ts';
-import { repository } from './tier.ts';
+import { needs, repository } from './tier.ts';
 
 let plane: ContentPlane;
 let one: TestRelease;
@@ -182,3 +184,48 @@ test('a copy that is given up ends, and what had come of it is freed', async (t)
   await until('its bytes to be free', async () => (await bytes()) < before + 100_000, { describe: bytes });
   assert.match((await sluice('release', 'ls')).stdout, /1\.2\.0 +Mounted/);
 });
+
+test(
+  'one release is added while the removal of another fails: each is told of by itself',
+  needs('root'),
+  async (t) => {
+    const [node] = plane.nodes;
+    assert.ok(node !== undefined);
+    const [four, five] = await Promise.all(
+      ['1.3.0', '1.4.0'].map((version) => makeRelease({ version, dir: plane.dir, key: key.pair })),
+    );
+    assert.ok(four !== undefined && five !== undefined);
+    for (const { path } of [four, five]) assert.equal((await sluice('media', 'attach', path)).code, 0);
+    const listed = async () => (await sluice('release', 'ls')).stdout;
+    await until('both to be listed', async () => /1\.3\.0 +Mounted.*1\.4\.0 +Mounted/s.test(await listed()));
+    assert.equal((await sluice('release', 'add', '1.3.0', '--timeout', '60s')).code, 0);
+    // A name that cannot be taken away, as on a disk that refuses: its directory is held by a mount.
+    const held = join(node.dirs.store, tagsPath(bundleRepository), four.name);
+    await runOrThrow('mount', ['--bind', held, held]);
+    const release = () => run('umount', [held]);
+    t.after(release);
+    const asked = (await plane.object())?.spec.releases.map((each) => each.name) ?? [];
+    await plane.ask(...asked.filter((name) => name !== four.name), five.name);
+    const condition = async (name: string, type: string) => {
+      const entry = (await plane.object())?.status?.releases.find((each) => each.name === name);
+      return entry?.conditions?.find((each) => each.type === type);
+    };
+    const failed = await until('the failure to be told', async () => {
+      const found = await condition(four.name, 'Degraded');
+      return found?.reason === 'RemovalFailed' && found;
+    });
+    assert.match(failed.message, /master-0: .*EBUSY/);
+    assert.equal((await condition(four.name, 'Removing'))?.status, 'True');
+    await until(
+      'the other to come',
+      async () => (await condition(five.name, 'Available'))?.status === 'True',
+    );
+    assert.equal((await condition(five.name, 'Degraded'))?.status, 'False');
+    await release();
+    await until(
+      'the removal to end',
+      async () => (await condition(four.name, 'Removing'))?.status !== 'True',
+    );
+    assert.equal((await condition(four.name, 'Degraded'))?.status ?? 'False', 'False');
+  },
+);
