@@ -8,8 +8,8 @@ import { bundleRepository } from '../src/bundle/document.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
 import { tagsPath } from '../src/store/path.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
-import { wordsOf } from './shell.ts';
 import { type ContentPlane, key, startRunningPlane, until } from './content-plane.ts';
+import { wordsOf } from './shell.ts';
 import { needs, repository } from './tier.ts';
 
 let plane: ContentPlane;
