@@ -127,6 +127,14 @@ test('attach, see, add, and be told when the disk may go', async () => {
   assert.match(status.stdout, /safe to remove the disk/);
 });
 
+test('a disk of what the node holds already offers no update to it', async () => {
+  const attached = await sluice('media', 'attach', one.path);
+  assert.equal(attached.code, 0, attached.all);
+  assert.match(attached.stderr, /holds all of it already; .*release status 1\.0\.0\n/);
+  assert.doesNotMatch(attached.stderr, /next:|upgrade/);
+  assert.equal((await sluice('media', 'detach', one.path)).code, 0);
+});
+
 test('release catalogs prints what to apply, and says where there is nothing', async () => {
   const none = await sluice('release', 'catalogs', '1.1.0', '-o', 'json');
   assert.equal(none.code, 0, none.all);

@@ -137,8 +137,11 @@ async function show(answer: AttachmentAnswer, runDirectory: string): Promise<voi
     const words = [answer.path, '--key', existsSync(kept) ? kept : 'FILE'].map(shellWord).join(' ');
     note(`  content is hashed when it is read (all of it at once: sluice bundle verify ${words})`);
     if (bundle.delta !== undefined) note(`  ${deltaWords(bundle.delta)}`);
+    // Of what was copied before, or runs, no update is offered for its disk alone.
     note(
-      `  next: sluice upgrade --to ${bundle.version} --dry-run, then sluice release add ${bundle.version}`,
+      bundle.held === true
+        ? `  ${answer.node} holds all of it already; how it stands on every node: sluice release status ${bundle.version}`
+        : `  next: sluice upgrade --to ${bundle.version} --dry-run, then sluice release add ${bundle.version}`,
     );
   }
 }

@@ -14,7 +14,10 @@ export function contentRoutes(manager: {
   missingBytes(bundle: Digest): number | undefined;
 }): NodeRoutes {
   const { nodeName, missingBytes } = manager;
-  const answerOf = (attachment: Attachment) => attachmentAnswer(nodeName, attachment, missingBytes);
+  const holds = (bundle: Digest) =>
+    manager.status().store?.some(({ bundleDigest }) => bundleDigest === bundle) === true;
+  const answerOf = (attachment: Attachment) =>
+    attachmentAnswer(nodeName, attachment, { holds, missingBytes });
   return {
     'GET /v1/content': async () => ({ node: nodeName, ...manager.status() }),
     'POST /v1/media': async (body) => answerOf(await manager.attach(textField(body, 'path'))),
@@ -45,6 +48,8 @@ type AttachedAnswer =
       readonly bundleDigest: string;
       readonly payload: string;
       readonly signedBy: { readonly id: string; readonly name: string };
+      /** Whether the store of this node has all of it already; absent from nodes of earlier versions. */
+      readonly held?: boolean;
       /** Present where the media leave out what earlier releases have. */
       readonly delta?: {
         readonly needs: readonly string[];
@@ -65,7 +70,10 @@ export interface AttachmentAnswer {
 function attachmentAnswer(
   node: string,
   attachment: Attachment,
-  missingBytes: (bundle: Digest) => number | undefined,
+  store: {
+    readonly holds: (bundle: Digest) => boolean;
+    readonly missingBytes: (bundle: Digest) => number | undefined;
+  },
 ): AttachmentAnswer {
   const { path, format, bundles } = attachment;
   return {
@@ -85,11 +93,12 @@ function attachmentAnswer(
         bundleDigest: digest,
         payload,
         signedBy,
+        held: store.holds(digest),
       } as const;
       if (each.delta === undefined) return known;
       const bytes = bytesLeftOut(each.delta);
       const needs = each.delta.since.map((base) => base.name);
-      return { ...known, delta: { needs, bytes, missingBytes: missingBytes(digest) ?? bytes } };
+      return { ...known, delta: { needs, bytes, missingBytes: store.missingBytes(digest) ?? bytes } };
     }),
   };
 }
