@@ -123,13 +123,17 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const operations =
     status === undefined
       ? undefined
-      : await serveOperations(status, { metrics, ready: { trees: server.problem } });
+      : await serveOperations(
+          { ...status, reusePort: options.reusePort === true },
+          { metrics, ready: { trees: server.problem } },
+        );
   logger.info({ address: server.address, port: server.port }, 'the registry answers');
   await createNotifier(logger).ready();
   if (!signal.aborted)
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-  await server.close(drainMs);
+  // First, so that whoever asks at the shared address is told of the one that takes over.
   await operations?.close();
+  await server.close(drainMs);
 }
 
 function tlsOf(options: ServeCommandOptions) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { messageOf } from '../errors/error.ts';
 import { type Metrics, metricsContentType } from '../observe/metrics.ts';
-import { type Handler, type RunningServer, serve } from './server.ts';
+import { type Handler, type RunningServer, type ServeOptions, serve } from './server.ts';
 
 /** Says in words of ours why something is not well; undefined where it is. */
 export type HealthCheck = () => string | undefined | Promise<string | undefined>;
@@ -54,7 +54,7 @@ export function withOperations(operations: Operations, next: Handler = notFound)
 
 /** Serves nothing but health and metrics, over plain HTTP: no secret is among them. Errors: Conflict. */
 export async function serveOperations(
-  listen: { readonly address: string; readonly port: number },
+  listen: Pick<ServeOptions, 'address' | 'port' | 'reusePort'>,
   operations: Operations,
 ): Promise<RunningServer> {
   return await serve({ ...listen, handler: withOperations(operations) });

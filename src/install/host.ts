@@ -53,6 +53,8 @@ const lockSecret = `${cluster}/lock-secret`;
 const certificates = '/etc/sluice/registry';
 /** Which node this is: the environment of the agent's unit. */
 const nodeFacts = `${cluster}/node.env`;
+/** Where the registry and the agent tell of their health and metrics, for a scraper on the host. */
+const statusListen = { registry: '127.0.0.1:22626', agent: '127.0.0.1:22627' } as const;
 /** RFC 1123: it goes into a unit. */
 const nameForm = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const addressForm = /^[0-9a-fA-F.:]{2,45}$/;
@@ -133,7 +135,7 @@ ExecStart=${programs}/%i/sluice registry serve --store /var/lib/sluice/store --t
   --listen [::]:22625 --reuse-port --drain 10m --htpasswd /var/lib/sluice/run/htpasswd \\
   --tls-cert ${certificates}/tls.crt --tls-key ${certificates}/tls.key --client-ca ${certificates}/ca.crt \\
   --peer-cert ${certificates}/tls.crt --peer-key ${certificates}/tls.key --peer-ca ${certificates}/ca.crt \\
-  --trusted-keys /var/lib/sluice/run/trusted-keys
+  --trusted-keys /var/lib/sluice/run/trusted-keys --status-listen ${statusListen.registry}
 Restart=always
 RestartSec=2
 # Pulls that are under way end by themselves.
@@ -166,7 +168,7 @@ EnvironmentFile=${nodeFacts}
 ExecStart=${programs}/current/sluice node run --no-register-node${worker ? ' --worker' : ''} \\
   --name \${SLUICE_NODE_NAME} --address \${SLUICE_NODE_ADDRESS} --dir /var/lib/sluice \\
   --kubeconfig ${cluster}/kubeconfig --ca ${certificates}/ca.crt --cert ${certificates}/tls.crt \\
-  --key ${certificates}/tls.key ${ways}
+  --key ${certificates}/tls.key --status-listen ${statusListen.agent} ${ways}
 Restart=always
 RestartSec=5
 # What it has to keep is on the disk: an API that does not answer holds up no reboot.

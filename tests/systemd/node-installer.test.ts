@@ -54,6 +54,9 @@ exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all,+chown,+dac_over
   chroot /opt/pod /usr/bin/sluice node install --root /host "$@"
 `;
 
+/** HTTP from the host itself, which has no client for it. */
+const askLocally = 'exec 3<>"/dev/tcp/127.0.0.1/$1"; printf "GET %s HTTP/1.0\\r\\n\\r\\n" "$2" >&3; cat <&3';
+
 /** As the kubelet ends the Pod. */
 const endInstaller = `for each in /proc/[0-9]*; do
   if tr '\\0' ' ' <"$each/cmdline" | grep -q '^/usr/bin/sluice node install'; then kill "\${each#/proc/}"; fi
@@ -191,6 +194,8 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
     const unit = (program: number) => `sluice-registry@${programs[program]?.id}.service`;
     const words = () =>
       host.inside(['journalctl', '-u', 'sluice-*', '-n', '40', '--no-pager'], { check: false });
+    const tells = (port: number, path: string) =>
+      host.inside(['bash', '-c', askLocally, 'bash', String(port), path], { check: false });
     const active = (name: string) => until(() => state(name) === 'active', words);
 
     await t.test('from nothing: the registry answers, the agent speaks for its node', async () => {
@@ -208,6 +213,9 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
       );
       assert.equal(said?.status?.driver, 'none', 'a Debian takes no OS image, and the rest goes on');
       assert.ok(await cluster.client.tryGet(kinds.MachineConfigNode, nodeName));
+      assert.match(tells(22626, '/readyz?verbose'), /\[\+\]trees ok/);
+      assert.match(tells(22626, '/metrics'), /^sluice_registry_trees\{state="open"\} \d+$/m);
+      assert.match(tells(22627, '/metrics'), /^sluice_agent_last_look_timestamp_seconds /m);
       for (const name of [unit(0), 'sluice-node.service'])
         assert.equal(host.inside(['systemctl', 'is-enabled', name]).trim(), 'enabled');
     });
@@ -240,6 +248,15 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
       assert.match(await install(1, '--once'), new RegExp(`sluice-registry@${programs[1]?.id}`));
       assert.equal(state(unit(1)), 'active');
       assert.equal(state(unit(0)), 'deactivating', 'it ends when its pull has');
+      const starts = Array.from(
+        { length: 8 },
+        () => /^process_start_time_seconds \d+/m.exec(tells(22626, '/metrics'))?.[0],
+      );
+      assert.deepEqual(
+        [new Set(starts).size, typeof starts[0]],
+        [1, 'string'],
+        'the new one alone is told of',
+      );
       for (let asked = 0; asked < 20; asked += 1) assert.equal(await status(host, '/v2/', client), 200);
       assert.equal(digestOf(await pull.rest()), blob);
       await until(() => state(unit(0)) === 'inactive', words);
