@@ -24,7 +24,7 @@ export function recommendLines(
     const shown = options.outdated === true ? members : members.slice(0, shownOfMinor);
     lines.push(
       '',
-      `Updates to ${minor}:`,
+      members.every((each) => each.isOlder) ? `Back to ${minor}:` : `Updates to ${minor}:`,
       renderTable(
         ['VERSION', 'CONTENT', 'PREFLIGHT', 'ISSUES'],
         shown.map((each) => [each.version, each.content, each.preflight, issueNames(each.issues)]),

@@ -21,6 +21,8 @@ export interface Issue {
 /** A release at hand and what speaks against going there. */
 export interface Recommendation {
   readonly version: string;
+  /** Older than what the cluster has: to go there is to go back. */
+  readonly isOlder: boolean;
   /** Of the bundle. */
   readonly name: string;
   readonly payload: string;
@@ -85,6 +87,7 @@ export function recommendations(facts: RecommendFacts): Recommendation[] {
       const report = facts.preflights.find((each) => each.metadata.name === implicitName(bundle.payload));
       return {
         version: bundle.version,
+        isOlder: isOlder(bundle.version, current),
         name: bundle.name,
         payload: bundle.payload,
         content: contentOf(bundle, controlPlane),
@@ -92,10 +95,23 @@ export function recommendations(facts: RecommendFacts): Recommendation[] {
         preflight: report?.status?.verdict ?? 'not run',
         issues: [...pathIssues(facts, bundle), ...preflightIssues(facts, bundle, report)].map((issue) => ({
           ...issue,
-          accepted: issue.accepted || facts.accepted.has(issue.name),
+          accepted: issue.accepted || facts.accepted.has(issue.name) || isTaken(issue, report),
         })),
       };
     });
+}
+
+/** What somebody has accepted for the release, as a request for it would be judged: of what is known alone. */
+function isTaken(issue: Issue, report: UpdatePreflight | undefined): boolean {
+  return (
+    issue.status === 'True' && report?.spec.acceptedRisks?.some(({ name }) => name === issue.name) === true
+  );
+}
+
+function isOlder(version: string, current: string): boolean {
+  const to = tryVersion(version);
+  const from = tryVersion(current);
+  return from !== undefined && to !== undefined && compareVersions(to, from) < 0;
 }
 
 function pathIssues({ version }: RecommendFacts, bundle: KnownBundle): Issue[] {

@@ -5,6 +5,7 @@ import type { Digest } from '../oci/digest.ts';
 import { acceptedAfter } from '../preflight/request.ts';
 import { acceptanceWarnings } from './upgrade-accept.ts';
 import { clusterConcerns, exitOf, recommendations } from './upgrade-recommend.ts';
+import { recommendLines } from './upgrade-recommend-view.ts';
 import { updateStatus } from './upgrade-status.ts';
 import { pendingWish, versionLines } from './upgrade-view.ts';
 
@@ -261,6 +262,14 @@ test('an older release has the one finding that an update there is refused by, a
   const open = found.map(({ issues }) => issues.filter((issue) => !issue.accepted).map(({ name }) => name));
   assert.deepEqual(open, [[], ['ClusterVersionRollback', 'Upgradeable']]);
   assert.match(found[1]?.issues[0]?.next ?? '', /--accept ClusterVersionRollback/);
+  const taken = { ...report('c', {}), spec: { acceptedRisks: [{ name: 'ClusterVersionRollback' }] } };
+  const again = recommendations({ ...facts, bundles, preflights: [taken], version: { ...at, status } });
+  assert.equal(again[1]?.issues[0]?.accepted, true, 'somebody has accepted it for this release');
+  const lines = recommendLines({ well: [], concerns: [] }, found);
+  assert.deepEqual(
+    lines.filter((line) => line.endsWith(':')),
+    ['Back to 1.1:', 'Back to 1.0:'],
+  );
 });
 
 test('what of the cluster speaks against any update; what nobody says is unknown', () => {
