@@ -17,6 +17,7 @@ import { createRegistryClient } from '../src/oci/client.ts';
 import { type Digest, digestOf, hexOf } from '../src/oci/digest.ts';
 import { mediaTypes } from '../src/oci/manifest.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import { freePort } from '../src/up/network.ts';
 import type { TestRelease } from './bundles.ts';
 import { type ContentPlane, key, startRunningPlane, type TestNode, until } from './content-plane.ts';
 import { repository } from './tier.ts';
@@ -202,7 +203,7 @@ test('a registry that is killed with -9 in the middle of a pull: nothing wrong c
   const store = await openStore(join(dir, 'store'));
   const bytes = Buffer.alloc(64 * mib, 'a layer of a release ');
   const { digest } = await putBlob(store, 'a/b', bytes, mediaTypes.ociLayerTar);
-  const port = 20_000 + (process.pid % 20_000);
+  const port = await freePort();
   const start = async (): Promise<ChildProcess> => {
     const listen = ['--listen', `127.0.0.1:${port}`];
     const child = spawn(join(repository, 'sluice'), ['registry', 'serve', '--store', store.root, ...listen], {

@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,6 +24,7 @@ import { issue } from '../src/trust/authority.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
+import { takeNetwork } from './network.ts';
 import { shippedManifests } from './shipped.ts';
 import { repository } from './tier.ts';
 
@@ -73,37 +73,6 @@ export interface RunningManager {
   stop(): Promise<void>;
 }
 
-let networks = 0;
-
-/**
- * A network of loopback addresses whose registry port is free: other test files run beside this one, and other people on
- * this host.
- */
-async function freeNetwork(port: number): Promise<string> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    networks += 1;
-    const third = 1 + ((Math.floor(process.pid / 60) + networks * 7) % 250);
-    const network = `127.${64 + (process.pid % 60)}.${third}`;
-    if (await isFree(`${network}.11`, port)) return network;
-  }
-  throw new Error('no network of the loopback is free');
-}
-
-async function isFree(address: string, port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, address, resolve);
-    });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await new Promise((resolve) => server.close(resolve));
-  }
-}
-
 export async function startContentPlane(nodeCount: number): Promise<ContentPlane> {
   const closing = new Closing();
   return await closing.unless(() => bringUp(nodeCount, closing));
@@ -138,11 +107,12 @@ async function bringUp(nodeCount: number, closing: Closing): Promise<ContentPlan
   await mkdir(keysDir);
   await writeFile(join(keysDir, 'maker.pub'), key.pair.publicPem);
 
-  const network = await freeNetwork(platformNames.registryPort);
+  const network = await takeNetwork(platformNames.registryPort);
+  closing.add('the network', network.release);
   const nodes: TestNode[] = [];
   for (let index = 0; index < nodeCount; index += 1) {
     const name = `master-${index}`;
-    const address = `${network}.${11 + index}`;
+    const address = `${network.prefix}.${11 + index}`;
     const base = join(dir, name);
     const pair = await issue(cluster.authority, {
       commonName: `system:node:${name}`,

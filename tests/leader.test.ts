@@ -32,6 +32,7 @@ import { startTestCluster } from './cluster.ts';
 import { included } from './control-plane.ts';
 import { planNodes, registryWords, startKubernetes } from './engine/kubernetes.ts';
 import { needsRealEngine } from './engine/real.ts';
+import { takeNetwork } from './network.ts';
 import { repository } from './tier.ts';
 
 /** A cluster with one node of its own process, whose controllers the test starts and ends itself. */
@@ -60,7 +61,8 @@ async function embeddedStage(): Promise<Stage> {
     metadata: { name: 'version' },
     spec: { clusterID: '8f9c2e4a-6f3a-4b0e-9d0c-1f2e3d4c5b6a' },
   });
-  const [node] = planNodes(cluster.dir, 1);
+  const network = await takeNetwork(names('standalone').registryPort);
+  const [node] = planNodes(network, cluster.dir, 1);
   assert.ok(node !== undefined);
   await configureNode(node, { url: 'http://127.0.0.1:9/' });
   writeFileSync(join(node.dir, 'machine-id'), 'a'.repeat(32));
@@ -100,6 +102,7 @@ async function embeddedStage(): Promise<Stage> {
     ],
     async close() {
       await supervisor.stop();
+      await network.release();
       await cluster.close();
     },
   };

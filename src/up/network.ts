@@ -35,21 +35,32 @@ export interface Network {
 }
 
 /**
- * Takes a /24: the one that the cluster had before if that is free, else the first free one. It is held by listening
- * on an address of it that no node has, so that two clusters that start at once do not both find it free.
+ * Takes a /24: the one that the cluster had before if that is free, else the first free one.
  * Errors: Conflict where none is free.
  */
 export async function claimNetwork(port: number, before: number | undefined): Promise<Network> {
   const candidates = Array.from({ length: networksMax }, (_, index) => firstNetwork + index);
   for (const number of before === undefined ? candidates : [before, ...candidates]) {
-    const release = await listen(`127.22.${number}.1`, port);
-    if (release === undefined) continue;
-    if (await isFree(`127.22.${number}.11`, port)) return { number, release };
-    await release();
+    const release = await claimAddresses(`127.22.${number}`, port);
+    if (release !== undefined) return { number, release };
   }
   throw new SluiceError('Conflict', `no address from 127.22.${firstNetwork}.11 on has port ${port} free`, {
     next: `End another cluster of this machine (sluice up stop --dir DIR), or what else listens there: ss -ltnp 'sport = :${port}'`,
   });
+}
+
+/**
+ * Takes the addresses `prefix.0/24` of the loopback for nodes from `.11` on. They are held by listening on one that no
+ * node has, so that two that look at once do not both find them free. Undefined where somebody has them.
+ */
+export async function claimAddresses(
+  prefix: string,
+  port: number,
+): Promise<(() => Promise<void>) | undefined> {
+  const release = await listen(`${prefix}.1`, port);
+  if (release === undefined || (await isFree(`${prefix}.11`, port))) return release;
+  await release();
+  return undefined;
 }
 
 /** Listens without answering; undefined where the address is taken. */

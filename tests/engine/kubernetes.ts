@@ -23,6 +23,7 @@ import { freePort } from '../../src/up/network.ts';
 import { createSupervisor } from '../../src/up/supervise.ts';
 import { createKubelet, type Kubelet } from '../../src/workload/kubelet.ts';
 import { openRunner, probeRunner } from '../../src/workload/probe.ts';
+import { type TestNetwork, takeNetwork } from '../network.ts';
 import { type RealCluster, startRealCluster } from './real.ts';
 
 const where = names('kubernetes');
@@ -112,7 +113,9 @@ export async function startKubernetes(options: KubernetesOptions): Promise<Kuber
     closing.push(() => new Promise((resolve) => service.close(resolve)));
     const { port } = service.address() as { port: number };
     const lock = { url: `http://127.0.0.1:${port}/`, secretFile: await writeLockSecret(real.dir, client) };
-    const nodes = planNodes(real.dir, options.nodes ?? 3, options.workers);
+    const network = await takeNetwork(where.registryPort);
+    closing.push(network.release);
+    const nodes = planNodes(network, real.dir, options.nodes ?? 3, options.workers);
     for (const node of nodes) {
       const boot = { id: randomUUID() };
       await configureNode(node, lock);
@@ -191,18 +194,14 @@ async function standAlone(client: KubeClient): Promise<void> {
   } as AnyObject);
 }
 
-let clusters = 0;
-
-export function planNodes(dir: string, count: number, workers = 0): NodePlan[] {
-  clusters += 1;
-  // Loopback addresses of their own, so that the registries' real port is free whoever else runs here.
-  const network = `127.${130 + (process.pid % 60)}.${clusters}`;
+/** @param network in which the registries' real port is free. */
+export function planNodes(network: TestNetwork, dir: string, count: number, workers = 0): NodePlan[] {
   return Array.from({ length: count + workers }, (_, index) => {
     const name = index < count ? `master-${index}` : `worker-${index - count}`;
     const base = join(dir, 'nodes', name);
     return {
       name,
-      address: `${network}.${11 + index}`,
+      address: `${network.prefix}.${11 + index}`,
       dir: base,
       run: join(base, 'run'),
       store: join(base, 'store'),
