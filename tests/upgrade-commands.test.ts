@@ -94,6 +94,20 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     return { stdout, stderr };
   }
 
+  /** Ends the watching of a request for 1.1.0 when it has said these words. */
+  async function leftAt(words: RegExp, ...more: string[]): Promise<string> {
+    const args = ['upgrade', '--to', '1.1.0', '--kubeconfig', plane.cluster.kubeconfig, ...more];
+    const child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      if (words.test(text)) child.kill('SIGINT');
+      said += text;
+    });
+    const [code] = await once(child, 'close');
+    assert.equal(code, 130, said);
+    return said;
+  }
+
   test('a version that is nowhere is told apart from one that is refused', async () => {
     const { stderr } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 1);
     assert.match(
@@ -124,18 +138,6 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       release = resolve;
     });
     ends = { ...blocks, after };
-    const leftAt = async (words: RegExp, ...more: string[]) => {
-      const args = ['upgrade', '--to', '1.1.0', '--kubeconfig', plane.cluster.kubeconfig, ...more];
-      const child = spawn(join(repository, 'sluice'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
-      let said = '';
-      child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        if (words.test(text)) child.kill('SIGINT');
-        said += text;
-      });
-      const [code] = await once(child, 'close');
-      assert.equal(code, 130, said);
-      return said;
-    };
     assert.match(
       await leftAt(/preflight: /, '--dry-run'),
       /the preflight update-\w+ goes on by itself; it changes nothing\n {2}see what it found: \S*sluice preflight show update-\w+\n/,
@@ -251,6 +253,11 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     const dry = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 0);
     await until('the object of the dry run is gone', async () => (await reports()).length === before.length);
     assert.deepEqual(await reports(), before, 'what let the update through stands as it was');
+    ends = { ...passes, after: new Promise<void>(() => {}) };
+    assert.match(await leftAt(/preflight: /, '--dry-run'), /the checks are given up, and leave nothing\n/);
+    ends = passes;
+    await until('what was left is gone', async () => (await reports()).length === before.length);
+    assert.deepEqual(await reports(), before);
     const shown = await sluice(['preflight', 'show', '1.1.0'], 5);
     assert.doesNotMatch(shown.stdout, /Next:|Update: /);
     assert.match(shown.stderr, /runs 1\.1\.0 already/);
