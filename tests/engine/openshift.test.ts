@@ -8,7 +8,7 @@ import type { AnyObject } from '../../src/api/core.ts';
 import { annotations, labels, names } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
 import { installObjects } from '../../src/install/install.ts';
-import { parseManifests } from '../../src/install/manifests.ts';
+import { parseManifests, shippedManifests } from '../../src/install/manifests.ts';
 import { surveyCluster } from '../../src/install/survey.ts';
 import { uninstallObjects } from '../../src/install/uninstall.ts';
 import { applyObject } from '../../src/kube/apply.ts';
@@ -24,6 +24,7 @@ import { needs, repository } from '../tier.ts';
 import { writeTokenConfig } from './kubernetes.ts';
 import { apiInt, type OpenShiftCluster, startOpenShift } from './openshift.ts';
 import { needsRealEngine } from './real.ts';
+import { grantedBy, type Right, usedBy } from './rights.ts';
 
 const { clusterVersion, clusterVersionNamespace: namespace, updateGate } = names('openshift');
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
@@ -346,6 +347,20 @@ for (const featureSet of ['default', 'preview'] as const) {
       assert.ok(certificate.checkIP('127.0.0.1'));
       const ca = (await client.get(client.kinds.ConfigMap, registryCa, machineConfigNamespace)).data;
       assert.ok(certificate.verify(new X509Certificate(ca?.['ca-bundle.crt'] ?? '').publicKey));
+      const asked = (await client.get(client.kinds.ClusterVersion, clusterVersion)).metadata.generation;
+      await client.create(client.kinds.UpdatePreflight, {
+        metadata: { name: 'look', namespace },
+        spec: { image: image('d'), version: '4.17.9' },
+      });
+      await waitFor(
+        client,
+        client.kinds.UpdatePreflight,
+        'look',
+        (each) => each?.status?.verdict !== undefined && each.status.verdict !== 'Running',
+        { namespace, timeoutMs: 60_000, describe: () => said().slice(-2000) },
+      );
+      const after = await client.get(client.kinds.ClusterVersion, clusterVersion);
+      assert.deepEqual([after.metadata.generation, after.spec.desiredUpdate], [asked, undefined]);
       child.kill('SIGTERM');
       assert.equal(await gone, 0, said().slice(-2000));
       assert.doesNotMatch(said(), /forbidden/i);
@@ -401,6 +416,32 @@ for (const featureSet of ['default', 'preview'] as const) {
       assert.doesNotMatch(said(), /forbidden/i);
     });
 
+    test('rights: nothing is refused, no ClusterVersion is written, and what only OpenShift grants is used', () => {
+      const log = join(cluster.real.dir, 'audit.log');
+      const { machineConfigNamespace } = names('openshift');
+      for (const [account, where] of [
+        ['sluice-controller', 'sluice-system'],
+        ['sluice-node', machineConfigNamespace],
+      ] as const) {
+        const { done, refused } = usedBy(log, `system:serviceaccount:${where}:${account}`);
+        assert.deepEqual([...refused], [], account);
+        assert.deepEqual(
+          [...done].filter((right) => /^(?!get|list|watch).*clusterversions/.test(right)),
+          [],
+          account,
+        );
+        // Story.test.ts has the others, in our own group.
+        const plain = new Set(rightsOf(shippedManifests('kubernetes'), account).map(withoutGroup));
+        const own = rightsOf(cluster.shipped, account).filter((right) => !plain.has(withoutGroup(right)));
+        assert.ok(own.length > 0, account);
+        assert.deepEqual(
+          own.filter((right) => !done.has(right)),
+          [],
+          `${account}: granted here alone, and not used`,
+        );
+      }
+    });
+
     test('a parameter that is missing wedges nobody; then everything of Sluice goes', async () => {
       const { client } = cluster;
       const { kinds } = client;
@@ -454,6 +495,15 @@ for (const featureSet of ['default', 'preview'] as const) {
     });
   });
 }
+
+/** What the roles of an account grant that bear its name. */
+function rightsOf(objects: readonly AnyObject[], account: string): Right[] {
+  return objects
+    .filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name.startsWith(account))
+    .flatMap((role) => [...grantedBy(role)]);
+}
+
+const withoutGroup = (right: Right) => right.replace(/ [^/ ]*\//, ' ');
 
 /** Runs the program until the test ends; `said` is all that it has printed so far. */
 function startSluice(t: TestContext, words: readonly string[]) {

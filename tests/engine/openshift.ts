@@ -35,7 +35,7 @@ const crdFiles = {
 } as const;
 
 export async function startOpenShift(options: OpenShiftOptions): Promise<OpenShiftCluster> {
-  const real = await startRealCluster();
+  const real = await startRealCluster({ audit: true });
   const identities = createIdentities(real);
   const closing = [() => real.close(), () => identities.close()];
   const admin = await identities.clientAs('admin', ['system:masters']);
@@ -50,10 +50,7 @@ export async function startOpenShift(options: OpenShiftOptions): Promise<OpenShi
     admin,
     files.flatMap((name) => read(file(name))),
   );
-  await installObjects(admin, [
-    machineConfigDefinition('MachineConfigPool', 'machineconfigpools'),
-    machineConfigDefinition('MachineConfig', 'machineconfigs'),
-  ]);
+  await installObjects(admin, openDefinitions.map(openDefinition));
   for (const object of platformObjects(read)) await applyObject(admin, object);
   const client = await connect(loadKubeconfig(real.kubeconfig), { installs: true });
   closing.push(() => client.close());
@@ -121,9 +118,18 @@ function platformObjects(read: (path: string) => AnyObject[]): AnyObject[] {
   ] as AnyObject[];
 }
 
-/** The machine-config operator's own kinds, whose schemas are not among the reference data: as far as they are used. */
-function machineConfigDefinition(kind: string, plural: string): AnyObject {
-  const group = 'machineconfiguration.openshift.io';
+/** The platform's own kinds whose schemas are not among the reference data, as far as they are used: group/version, kind. */
+const openDefinitions = [
+  ['machineconfiguration.openshift.io/v1', 'MachineConfigPool'],
+  ['machineconfiguration.openshift.io/v1', 'MachineConfig'],
+  ['operator.openshift.io/v1', 'Etcd'],
+  ['operator.openshift.io/v1alpha1', 'EtcdBackup'],
+  ['apiserver.openshift.io/v1', 'APIRequestCount'],
+] as const;
+
+function openDefinition([apiVersion, kind]: (typeof openDefinitions)[number]): AnyObject {
+  const [group, name] = apiVersion.split('/');
+  const plural = `${kind.toLowerCase()}s`;
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   const schema = { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } };
   return {
@@ -134,7 +140,7 @@ function machineConfigDefinition(kind: string, plural: string): AnyObject {
       group,
       scope: 'Cluster',
       names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-      versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema }],
+      versions: [{ name, served: true, storage: true, subresources: { status: {} }, schema }],
     },
   } as unknown as AnyObject;
 }
