@@ -10,7 +10,7 @@ import { openMedia } from '../media/media.ts';
 import { digestOf } from '../oci/digest.ts';
 import { mediaTypes } from '../oci/manifest.ts';
 import { openStore } from '../store/store.ts';
-import { signatureTag } from '../trust/cosign.ts';
+import { signatureAnnotation, signatureTag, signManifest, simpleSigningMediaType } from '../trust/cosign.ts';
 import { parsePrivateKey, type SigningKeyPair } from '../trust/keys.ts';
 import { sigstoreBundleType } from '../trust/sigstore-bundle.ts';
 import { openBundle } from './bundle.ts';
@@ -132,4 +132,39 @@ test('S8 of another release, of nobody known, changed, or an attestation: it doe
   for (const document of ['x', '{}', '{"dsseEnvelope":{"payload":"","signatures":{}}}', '[]']) {
     await assert.rejects(openWith(await mediaWith(t, Buffer.from(document))), { code: 'InputInvalid' });
   }
+});
+
+test('S8 what a trusted key signed as another image is no bundle', async (t) => {
+  const signedAs = async (dockerReference: string) => {
+    const root = await mkdtemp(join(dir, 'media-'));
+    t.after(() => rm(root, { recursive: true, force: true }));
+    await cp(release.path, root, { recursive: true });
+    const store = await openStore(root);
+    const { payload, signatureBase64 } = signManifest({
+      privatePem: third.pair.privatePem,
+      dockerReference,
+      digest: release.digest,
+    });
+    const layer = await putBlob(store, bundleRepository, payload, simpleSigningMediaType);
+    const config = await putBlob(store, bundleRepository, Buffer.from('{}'), mediaTypes.ociConfig);
+    const annotations = { [signatureAnnotation]: signatureBase64 };
+    const value = {
+      schemaVersion: 2,
+      mediaType: mediaTypes.ociManifest,
+      config,
+      layers: [{ ...layer, annotations }],
+    };
+    const bytes = Buffer.from(JSON.stringify(value));
+    const raw = { digest: digestOf(bytes), mediaType: mediaTypes.ociManifest, bytes };
+    await store.putManifest(bundleRepository, raw);
+    await store.tag(bundleRepository, signatureTag(release.digest), raw.digest);
+    return root;
+  };
+  const mirrored = await signedAs(`registry.example:5000/mirror/${bundleRepository}:1.0.0`);
+  assert.equal((await openWith(mirrored)).signedBy.id, third.trusted.id);
+  for (const reference of ['registry.example/team/app', `registry.example/not-${bundleRepository}`])
+    await assert.rejects(openWith(await signedAs(reference)), {
+      code: 'SignatureUntrusted',
+      message: /not for a bundle/,
+    });
 });

@@ -117,6 +117,16 @@ test('what was used since the plan stays', async (t) => {
   assert.ok((await store.manifest('other', 'v')) !== undefined);
 });
 
+test('what was put there once more since the plan keeps its name', async (t) => {
+  const { store, one, two } = await twoImages(t);
+  const keep = [item('release/x', two, '1.1.0')];
+  const plan = await store.planCollection({ keep, graceMs, now: later() });
+  await putImage(store, 'release/x', one, '1.0.0'); // The release is asked for again.
+  await store.applyCollection(plan);
+  assert.equal((await store.manifest('release/x', '1.0.0'))?.digest, one.raw.digest);
+  for (const [digest, bytes] of one.blobs) assert.deepEqual(await bytesOf(store, 'release/x', digest), bytes);
+});
+
 test('G2 a blob that is missing does not stop it, and a damaged manifest that is kept keeps all beside it', async (t) => {
   const { store, one, two } = await twoImages(t);
   const [missing] = one.blobs.keys();
