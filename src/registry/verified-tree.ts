@@ -31,8 +31,8 @@ const withheldBytes = 64 * 1024;
 
 /**
  * Serves a bundle from where it is not this node's to keep: only what hangs on its signed manifest, and no blob
- * to its end before its hash was right. A blob that was read through and was right is believed for as long as
- * the tree stands; one that was wrong is not there any more.
+ * to its end before its hash was right. Parts of a blob that was right are believed for as long as the tree stands; a
+ * blob that was wrong once is not there any more.
  *
  * Errors: ContentMissing, DigestMismatch and those of the transport while the closure is read.
  */
@@ -58,7 +58,9 @@ export async function openVerifiedTree(options: VerifiedTreeOptions): Promise<Se
     blob: { digest: Digest; size: number },
     range: { offset: number; end: number },
   ): AsyncGenerator<Uint8Array> {
-    if (verified.has(blob.digest)) {
+    // Of a part there is nothing to hash; what is read whole anyway is hashed anyway: media may have changed since.
+    const isWhole = range.offset === 0 && range.end === blob.size;
+    if (verified.has(blob.digest) && !isWhole) {
       yield* cut(stream, range);
       return;
     }
