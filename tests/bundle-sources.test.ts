@@ -14,8 +14,10 @@ import { openBundle } from '../src/bundle/bundle.ts';
 import { verifyMedia } from '../src/bundle/medium.ts';
 import { readReleaseSignatures, signatureConfigMap } from '../src/bundle/release-signatures.ts';
 import { openMedia } from '../src/media/media.ts';
-import type { Digest } from '../src/oci/digest.ts';
+import { type Digest, digestOf, hexOf } from '../src/oci/digest.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
+import { blobData, revisionsPath } from '../src/store/path.ts';
+import { openStore } from '../src/store/store.ts';
 import { keyringsOf, verifyRelease } from '../src/trust/release-signature.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { releaseClaim, startGpg } from './gpg.ts';
@@ -159,6 +161,12 @@ test(
     try {
       await runOrThrow('skopeo', [...copy, release.payloadSource, to('release-images:1.1.0')]);
       await runOrThrow('skopeo', [...copy, release.sources.get('web') ?? '', to('somewhere/else:web')]);
+      await cp(registry.root, join(directory, 'bare'), { recursive: true });
+      // Once more elsewhere, and only there with a signature.
+      const web = release.document.images.find((each) => each.name === 'web')?.digest ?? '';
+      const tag = `${web.replace(':', '-')}.sig`;
+      await runOrThrow('skopeo', [...copy, release.sources.get('web') ?? '', to('zzz/signed:web')]);
+      await runOrThrow('skopeo', [...copy, release.payloadSource, to(`zzz/signed:${tag}`)]);
     } finally {
       await registry.close();
     }
@@ -168,15 +176,41 @@ test(
       message: /no release bundle/,
     });
     await media.close();
+    const adopt = (root: string, out: string) =>
+      buildBundle({
+        payload: `media:${root}#mirror/release-images:1.1.0`,
+        images: new Map(),
+        privatePem: key.pair.privatePem,
+        out,
+      });
+    const bare = join(directory, 'adopted-bare');
+    assert.equal(
+      (await adopt(join(directory, 'bare'), bare)).digest,
+      release.digest,
+      'the same release is the same bundle, whoever carried it',
+    );
+    assert.deepEqual(await problems(bare), []);
     const out = join(directory, 'adopted');
-    const built = await buildBundle({
-      payload: `media:${registry.root}#mirror/release-images:1.1.0`,
-      images: new Map(),
-      privatePem: key.pair.privatePem,
-      out,
-    });
-    assert.equal(built.digest, release.digest, 'the same release is the same bundle, whoever carried it');
+    const built = await adopt(registry.root, out);
+    assert.deepEqual(
+      built.document.images.find((each) => each.name === 'web')?.attached.map((each) => each.digest),
+      [release.payload],
+    );
     assert.deepEqual(await problems(out), []);
+    // A manifest that cannot be read may be a signature: that is no "there is none".
+    const spoiled = join(directory, 'spoiled');
+    await cp(registry.root, spoiled, { recursive: true });
+    const store = await openStore(spoiled);
+    const bytes = Buffer.from('{"schemaVersion":2,"layers":[]}');
+    await store.putBlob(digestOf(bytes), bytes);
+    const links = join(spoiled, revisionsPath('mirror/zzz/signed', 'sha256'), hexOf(digestOf(bytes)));
+    await mkdir(links);
+    await writeFile(join(links, 'link'), digestOf(bytes));
+    await writeFile(join(spoiled, blobData(digestOf(bytes))), 'spoiled');
+    await assert.rejects(adopt(spoiled, join(directory, 'from-spoiled')), {
+      code: 'DigestMismatch',
+      message: new RegExp(digestOf(bytes)),
+    });
     await assert.rejects(
       buildBundle({
         payload: `media:${registry.root}#mirror/none:1`,

@@ -1,8 +1,8 @@
-import { SluiceError } from '../errors/error.ts';
+import { isSluiceError, SluiceError } from '../errors/error.ts';
 import type { Media } from '../media/media.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
+import type { Descriptor } from '../oci/manifest.ts';
 import type { ContentSource } from '../oci/source.ts';
-import type { TreeContent } from '../store/content.ts';
 
 /**
  * Media that others made, as a source of images: whatever repository holds a digest gives it, so that the images of
@@ -11,12 +11,42 @@ import type { TreeContent } from '../store/content.ts';
  */
 export function mediaSource(media: Media): ContentSource {
   const { content } = media;
-  const homes = new Map<string, Promise<string | undefined>>();
+  const homes = new Map<string, Promise<string[]>>();
+  const checked = new Map<string, Promise<void>>();
+  let repositories: Promise<string[]> | undefined;
 
-  function homeOf(kind: 'manifest' | 'blob', digest: Digest, named: string): Promise<string | undefined> {
+  /** Every repository that holds it; where it is asked for is looked at first. */
+  function homesOf(kind: 'manifest' | 'blob', digest: Digest, named: string): Promise<string[]> {
+    const find = async () => {
+      repositories ??= content.repositories();
+      const found: string[] = [];
+      for (const repository of new Set([named, ...(await repositories)])) {
+        if (await content.hasLink(repository, kind, digest)) found.push(repository);
+        // Bytes are the same everywhere; what belongs to an image may stand in one of its places only.
+        if (kind === 'blob' && found.length > 0) break;
+      }
+      return found;
+    };
     const key = `${kind} ${digest}`;
-    const known = homes.get(key) ?? findHome(content, kind, digest, named);
+    const known = homes.get(key) ?? find();
     homes.set(key, known);
+    return known;
+  }
+
+  /** A damaged manifest may be the signature that is looked for. Errors: DigestMismatch. */
+  function requireReadable(repository: string): Promise<void> {
+    const read = async () => {
+      for (const digest of await content.links(repository, 'manifest')) {
+        try {
+          await content.manifest(repository, digest);
+        } catch (error) {
+          // What is no manifest of today (schema 1) signs nothing.
+          if (!isSluiceError(error, 'InputInvalid')) throw error;
+        }
+      }
+    };
+    const known = checked.get(repository) ?? read();
+    checked.set(repository, known);
     return known;
   }
 
@@ -24,38 +54,31 @@ export function mediaSource(media: Media): ContentSource {
     label: content.label,
     async manifest(repository, reference) {
       const subject = /^sha256-([0-9a-f]{64})(?:\.|$)/.exec(reference)?.[1];
-      const digest = isDigest(reference)
-        ? reference
-        : subject === undefined
-          ? undefined
-          : (`sha256:${subject}` as Digest);
-      if (digest === undefined) return await content.manifest(repository, reference);
-      const home = await homeOf('manifest', digest, repository);
+      if (subject !== undefined) {
+        for (const home of await homesOf('manifest', `sha256:${subject}`, repository)) {
+          const raw = await content.manifest(home, reference);
+          if (raw !== undefined) return raw;
+        }
+        return undefined;
+      }
+      if (!isDigest(reference)) return await content.manifest(repository, reference);
+      const [home] = await homesOf('manifest', reference, repository);
       return home === undefined ? undefined : await content.manifest(home, reference);
     },
     async blob(repository, digest, options) {
-      const home = await homeOf('blob', digest, repository);
+      const [home] = await homesOf('blob', digest, repository);
       return home === undefined ? undefined : await content.blob(home, digest, options);
     },
     tags: (repository) => content.tags(repository),
     async referrers(repository, digest) {
-      const home = await homeOf('manifest', digest, repository);
-      return home === undefined ? [] : await content.referrers(home, digest);
+      const found = new Map<Digest, Descriptor>();
+      for (const home of await homesOf('manifest', digest, repository)) {
+        await requireReadable(home);
+        for (const each of await content.referrers(home, digest)) found.set(each.digest, each);
+      }
+      return [...found.values()];
     },
   };
-}
-
-async function findHome(
-  content: TreeContent,
-  kind: 'manifest' | 'blob',
-  digest: Digest,
-  named: string,
-): Promise<string | undefined> {
-  if (await content.hasLink(named, kind, digest)) return named;
-  for (const repository of await content.repositories()) {
-    if (await content.hasLink(repository, kind, digest)) return repository;
-  }
-  return undefined;
 }
 
 /** The digest that a tag names on media; undefined without one. Errors: NotFound. */
