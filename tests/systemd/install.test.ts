@@ -73,7 +73,9 @@ test(
       () => host.inside(['systemctl', 'is-active', 'sluice-agent'], { check: false }).startsWith('active'),
       () => host.inside(['journalctl', '-b', '-u', 'sluice-agent', '--no-pager'], { check: false }),
     );
-    assert.match(host.inside(['sluice', 'node', 'why']), /updates are not enabled|no update/i);
+    // It is active before it has looked at anything.
+    const why = () => host.inside(['sluice', 'node', 'why'], { check: false });
+    await until(() => /updates are not enabled|no update/i.test(why()), why);
     assert.match(host.inside(['systemctl', 'is-enabled', 'sluice-agent']), /^enabled/);
     assert.match(host.inside(['getent', 'group', 'sluice']), /^sluice:/);
     // The key of the disk is trusted from now on.
