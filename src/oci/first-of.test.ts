@@ -60,6 +60,25 @@ test('S2 a place that gave the image says for sure that it has no signature; bef
   await assert.rejects(refused.manifest('any', 'tag'), { message: /x was found nowhere: a fails; b fails/ });
 });
 
+test('S2 while the place that gave the image does not answer, nobody else says that it has no signature', async () => {
+  const origin = place('origin', 'has');
+  let isDown = false;
+  const content: ContentSource = {
+    ...origin.content,
+    async manifest(repository, reference) {
+      if (isDown) throw new SluiceError('Unreachable', 'origin fails');
+      return await origin.content.manifest(repository, reference);
+    },
+  };
+  const source = firstOf('x', [place('mirror', 'no'), { ...origin, content }], clock);
+  await source.manifest('any', image.raw.digest);
+  assert.equal(await source.manifest('any', signature), undefined);
+  isDown = true;
+  // The second time it is known that it does not answer.
+  for (let time = 0; time < 2; time += 1)
+    await assert.rejects(source.manifest('any', signature), { code: 'Unreachable', message: /origin fails/ });
+});
+
 test('P10 a place that does not answer is left out for a while, and then asked again', async () => {
   let now = 0;
   const dead = place('dead', 'Unreachable');

@@ -34,7 +34,8 @@ export function firstOf(
     const errors: unknown[] = [];
     let homeSaysNo = false;
     const wanted = places.filter(({ endpoint: { pulls } }) => pulls === 'all' || pulls === `${kind}-only`);
-    const alive = wanted.filter((place) => (deadUntil.get(place) ?? 0) <= clock.now());
+    // The place that gave the image is always asked: where it does not answer, the "no" of others is none.
+    const alive = wanted.filter((place) => place === home || (deadUntil.get(place) ?? 0) <= clock.now());
     for (const place of inOrder(alive.length === 0 ? wanted : alive, home)) {
       try {
         const answer = await act(place);
