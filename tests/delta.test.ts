@@ -40,7 +40,9 @@ test('sluice inventory says what every control-plane node holds, and a delta is 
   const shown = await sluice('inventory');
   assert.equal(shown.code, 0, shown.all);
   const inventory = parseInventory(Buffer.from(shown.stdout), 'the output');
-  assert.deepEqual(inventory.releases, [{ name: one.name, bundleDigest: one.digest }]);
+  assert.deepEqual(inventory.releases, [
+    { name: one.name, bundleDigest: one.digest, blobs: inventory.blobs },
+  ]);
   assert.ok((inventory.blobs?.size ?? 0) > 3);
   assert.equal((await sluice('inventory', '-o', 'name')).stdout.trim(), one.name);
   const file = join(plane.dir, 'inventory.json');

@@ -8,9 +8,15 @@ import { SluiceError } from '../errors/error.ts';
 import { type Media, openMedia } from '../media/media.ts';
 import { type Digest, isDigest } from '../oci/digest.ts';
 
+/** A release of the base. */
+export interface BaseRelease extends DeltaBase {
+  /** Absent: an inventory of before does not say which are whose. */
+  readonly blobs?: ReadonlySet<Digest> | undefined;
+}
+
 /** What is at hand where a delta is to be used. */
 export interface Base {
-  readonly releases: readonly DeltaBase[];
+  readonly releases: readonly BaseRelease[];
   readonly blobs: ReadonlySet<Digest>;
 }
 
@@ -37,28 +43,29 @@ async function readInventory(path: string): Promise<Base> {
       next: 'Make it again with: sluice inventory, or give the bundles themselves with --since.',
     });
   }
-  const releases = inventory.releases.map(({ name, bundleDigest }) => ({ name, digest: bundleDigest }));
+  const releases = inventory.releases.map(({ name, bundleDigest, blobs }) => ({
+    name,
+    digest: bundleDigest,
+    blobs,
+  }));
   return { releases, blobs: inventory.blobs };
 }
 
 async function readMedia(path: string): Promise<Base> {
   const media = await openMedia(path);
   try {
-    const releases: DeltaBase[] = [];
-    const blobs = new Set<Digest>();
-    for (const name of await bundleTags(media.content)) {
-      const digest = await addBundle(media, name, blobs);
-      releases.push({ name, digest });
-    }
+    const releases: BaseRelease[] = [];
+    for (const name of await bundleTags(media.content)) releases.push(await readRelease(media, name));
     if (releases.length === 0) throw new SluiceError('MediaUnreadable', `${path} carries no release bundle`);
-    return { releases, blobs };
+    return { releases, blobs: new Set(releases.flatMap((each) => [...(each.blobs ?? [])])) };
   } finally {
     await media.close();
   }
 }
 
 /** What the bundle names counts: who has the release has all of it, also where this copy of it is a delta. */
-async function addBundle(media: Media, name: string, blobs: Set<Digest>): Promise<Digest> {
+async function readRelease(media: Media, name: string): Promise<BaseRelease> {
+  const blobs = new Set<Digest>();
   const { digest, document } = await readUnverifiedBundle(media.content, { name });
   const roots = bundleRoots({ digest, document, signedBy: { id: '', name: '' }, signatures: [] });
   const seen = new Set<string>();
@@ -67,5 +74,5 @@ async function addBundle(media: Media, name: string, blobs: Set<Digest>): Promis
       if (item.kind === 'blob' && isDigest(item.digest)) blobs.add(item.digest);
     }
   }
-  return digest;
+  return { name, digest, blobs };
 }

@@ -90,12 +90,16 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
   try {
     const given = await opener.open(options.payload);
     const payload = await openPayload(options, given);
-    const { source, notes } = await withReleaseSignatures(options, given, payload.digest);
+    const { source, notes: told } = await withReleaseSignatures(options, given, payload.digest);
+    const notes = [...told];
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
     const composed = await composeBundle(document);
-    const delta =
+    const base =
       options.since === undefined ? undefined : await planDelta(options.since, planned, composed.digest);
+    // What leaves nothing out is no delta.
+    const delta = base?.lacks.size === 0 ? undefined : base;
+    if (base !== delta) notes.push(`${options.since} holds nothing of it: nothing is left out`);
     const directory = await output.begin(
       delta === undefined ? composed.digest : digestOf(formatDelta(delta)),
     );

@@ -1,11 +1,18 @@
-import { type Delta, deltaArtifactType, deltaDocumentType, deltaTag, formatDelta } from '../bundle/delta.ts';
+import {
+  type Delta,
+  type DeltaBase,
+  deltaArtifactType,
+  deltaDocumentType,
+  deltaTag,
+  formatDelta,
+} from '../bundle/delta.ts';
 import { type BundleRole, bundleRepository } from '../bundle/document.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type Digest, digestOf } from '../oci/digest.ts';
 import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
 import type { Store } from '../store/store.ts';
 import { signatureTag } from '../trust/cosign.ts';
-import { readBase } from './base.ts';
+import { type BaseRelease, readBase } from './base.ts';
 import type { ImagePlan } from './plan.ts';
 import { putBlob, signBundle } from './sign.ts';
 
@@ -35,7 +42,27 @@ export async function planDelta(since: string, planned: readonly Planned[], bund
     }
   }
   for (const digest of needed) lacks.delete(digest);
-  return { bundle, since: releases, lacks };
+  return { bundle, since: neededOf(releases, lacks.keys()), lacks };
+}
+
+/**
+ * The releases of the base that hold what is left out, as few as it takes: what a base holds besides may go before the
+ * delta arrives. Always the same ones for the same base.
+ */
+function neededOf(releases: readonly BaseRelease[], lacks: Iterable<Digest>): DeltaBase[] {
+  const left = new Set(lacks);
+  const needed: DeltaBase[] = [];
+  const rest = [...releases].sort((a, b) => (a.name < b.name ? 1 : -1));
+  while (left.size > 0) {
+    const counts = rest.map(({ blobs }) => [...left].filter((digest) => blobs?.has(digest)).length);
+    const most = Math.max(0, ...counts);
+    const [best] = most === 0 ? [] : rest.splice(counts.indexOf(most), 1);
+    // What no release is known to hold, all of them together do.
+    if (best === undefined) return [...needed, ...rest].map(({ name, digest }) => ({ name, digest }));
+    needed.push({ name: best.name, digest: best.digest });
+    for (const digest of best.blobs ?? []) left.delete(digest);
+  }
+  return needed.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Puts the document of a delta beside its bundle, and signs it. */

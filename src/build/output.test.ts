@@ -197,6 +197,36 @@ test('a delta carries only what its base lacks, is the same bundle, and says wha
     since: inventory,
   });
   assert.deepEqual(again.delta, built.delta);
+  // A release that is there besides is not needed, and may go before the delta arrives.
+  const besides = { name: 'ocp-release-bundle-9.9.9-x86_64', bundleDigest: `sha256:${'9'.repeat(64)}` };
+  const said = [
+    { ...besides, holds: [0] },
+    ...releases.map((each) => ({ ...each, holds: blobs.map((_, index) => index) })),
+  ];
+  await writeFile(inventory, JSON.stringify({ formatVersion: 1, releases: said, blobs }));
+  const fewest = await buildBundle({
+    payload: next.payloadSource,
+    images: shared,
+    privatePem: key.pair.privatePem,
+    out: join(directory, 'delta3'),
+    since: inventory,
+  });
+  assert.deepEqual(fewest.delta, built.delta);
+  // A base of which nothing is needed makes no delta.
+  await writeFile(
+    inventory,
+    JSON.stringify({ formatVersion: 1, releases: [besides], blobs: [besides.bundleDigest] }),
+  );
+  const none = await buildBundle({
+    payload: next.payloadSource,
+    images: shared,
+    privatePem: key.pair.privatePem,
+    out: join(directory, 'delta4'),
+    since: inventory,
+  });
+  assert.equal(none.delta, undefined);
+  assert.match(none.notes.join('\n'), /inventory\.json holds nothing of it/);
+  assert.equal((await verify(join(directory, 'delta4'))).delta, undefined);
   await writeFile(inventory, JSON.stringify({ formatVersion: 1, releases }));
   await assert.rejects(build(join(directory, 'no'), { since: inventory }), {
     code: 'InputInvalid',

@@ -28,12 +28,19 @@ test('a delta is read as it was written, and the same delta always gives the sam
 test('an inventory is read as it was written', () => {
   fc.assert(
     fc.property(bases, fc.option(fc.array(digests)), (list, blobs) => {
-      const releases = list.map(({ name, digest }) => ({ name, bundleDigest: digest }));
+      const releases = list.map(({ name, digest }, index) => ({
+        name,
+        bundleDigest: digest,
+        ...(blobs === null || index === 1 ? {} : { blobs: new Set(blobs.slice(index)) }),
+      }));
       const inventory = { releases, ...(blobs === null ? {} : { blobs: new Set(blobs) }) };
       const object = inventoryObject(inventory);
       const read = parseInventory(Buffer.from(JSON.stringify(object)), 'x');
       assert.deepEqual(inventoryObject(read), object);
       assert.equal(read.blobs?.size, inventory.blobs?.size);
+      const sizes = (of: typeof read) =>
+        [...of.releases].sort((a, b) => (a.name < b.name ? -1 : 1)).map((each) => each.blobs?.size);
+      assert.deepEqual(sizes(read), sizes(inventory));
     }),
   );
 });

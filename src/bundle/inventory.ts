@@ -10,7 +10,12 @@ const blobsMax = 400_000;
 
 /** What every control-plane node of a cluster has, to be carried out to where bundles are built. */
 export interface Inventory {
-  readonly releases: readonly { readonly name: string; readonly bundleDigest: Digest }[];
+  readonly releases: readonly {
+    readonly name: string;
+    readonly bundleDigest: Digest;
+    /** Those of the blobs that are this release's; absent: not said. */
+    readonly blobs?: ReadonlySet<Digest> | undefined;
+  }[];
   /** Blobs of these releases; absent: not looked at. */
   readonly blobs?: ReadonlySet<Digest>;
 }
@@ -18,10 +23,18 @@ export interface Inventory {
 /** The document of `sluice inventory`: the same content always gives the same bytes. */
 export function inventoryObject(inventory: Inventory): object {
   const releases = [...inventory.releases].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const sorted = [...(inventory.blobs ?? [])].sort();
   return {
     formatVersion,
-    releases: releases.map(({ name, bundleDigest }) => ({ name, bundleDigest })),
-    ...(inventory.blobs === undefined ? {} : { blobs: [...inventory.blobs].sort() }),
+    releases: releases.map(({ name, bundleDigest, blobs }) => ({
+      name,
+      bundleDigest,
+      // By their place in the list, which is a tenth of their digests.
+      ...(blobs === undefined || inventory.blobs === undefined
+        ? {}
+        : { holds: sorted.flatMap((digest, index) => (blobs.has(digest) ? [index] : [])) }),
+    })),
+    ...(inventory.blobs === undefined ? {} : { blobs: sorted }),
   };
 }
 
@@ -36,25 +49,33 @@ export function parseInventory(bytes: Uint8Array, where: string): Inventory {
     throw invalid(where, 'releases is not a list');
   if (blobs !== undefined && (!Array.isArray(blobs) || blobs.length > blobsMax))
     throw invalid(where, 'blobs is not a list');
+  const listed = blobs?.map((value: unknown) => {
+    if (typeof value === 'string' && isDigest(value)) return value;
+    throw invalid(where, 'a blob is no digest');
+  });
   return {
     releases: releases.map((value: unknown) => {
-      const { name, bundleDigest } = (value ?? {}) as Record<string, unknown>;
+      const { name, bundleDigest, holds } = (value ?? {}) as Record<string, unknown>;
       if (typeof name !== 'string' || typeof bundleDigest !== 'string' || !isDigest(bundleDigest)) {
         throw invalid(where, 'a release has no name or no bundleDigest');
       }
-      return { name, bundleDigest };
+      if (holds === undefined) return { name, bundleDigest };
+      return { name, bundleDigest, blobs: heldOf(holds, listed ?? [], where) };
     }),
-    ...(blobs === undefined
-      ? {}
-      : {
-          blobs: new Set(
-            blobs.map((value: unknown) => {
-              if (typeof value === 'string' && isDigest(value)) return value;
-              throw invalid(where, 'a blob is no digest');
-            }),
-          ),
-        }),
+    ...(listed === undefined ? {} : { blobs: new Set(listed) }),
   };
+}
+
+function heldOf(holds: unknown, listed: readonly Digest[], where: string): Set<Digest> {
+  if (!Array.isArray(holds) || holds.length > blobsMax)
+    throw invalid(where, 'what a release holds is not a list');
+  return new Set(
+    holds.map((index: unknown) => {
+      const digest = typeof index === 'number' ? listed[index] : undefined;
+      if (digest === undefined) throw invalid(where, 'a release holds what is not among the blobs');
+      return digest;
+    }),
+  );
 }
 
 function invalid(where: string, what: string): SluiceError {

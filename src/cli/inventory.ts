@@ -58,16 +58,15 @@ async function show(client: KubeClient, options: Options): Promise<void> {
     for (const each of held) print(each.name);
     return;
   }
-  const releases = held.map(({ name, bundleDigest }) => ({ name, bundleDigest }));
   if (format === 'table' || format === 'wide') {
     return printTable(
       ['RELEASE', 'DIGEST'],
-      releases.map((each) => [each.name, each.bundleDigest]),
+      held.map((each) => [each.name, each.bundleDigest]),
     );
   }
   const { inventoryObject } = await import('../bundle/inventory.ts');
-  const inventory: Inventory =
-    options.releasesOnly === true ? { releases } : { releases, blobs: await blobsOf(client, held, options) };
+  const inventory =
+    options.releasesOnly === true ? { releases: held } : await withBlobs(client, held, options);
   await printObject(inventoryObject(inventory), format);
 }
 
@@ -78,11 +77,11 @@ export function heldByAll(bundles: readonly KnownBundle[], nodes: readonly strin
 }
 
 /** What the releases are made of, as the cluster's own registries say under their verified signatures. */
-async function blobsOf(
+async function withBlobs(
   client: KubeClient,
   bundles: readonly KnownBundle[],
   options: Options,
-): Promise<Set<Digest>> {
+): Promise<Inventory> {
   const { openClusterContent } = await import('./cluster-content.ts');
   const { trustedKeys } = await import('../release/trusted-keys.ts');
   const { openBundle } = await import('../bundle/bundle.ts');
@@ -90,12 +89,14 @@ async function blobsOf(
   const content = await openClusterContent(client, options);
   try {
     const keys = await trustedKeys(client);
-    const blobs = new Set<Digest>();
-    for (const { bundleDigest } of bundles) {
+    const releases = [];
+    for (const { name, bundleDigest } of bundles) {
       const bundle = await openBundle(content, { digest: bundleDigest }, keys);
+      const blobs = new Set<Digest>();
       for await (const item of closure(content, bundle)) if (item.kind === 'blob') blobs.add(item.digest);
+      releases.push({ name, bundleDigest, blobs });
     }
-    return blobs;
+    return { releases, blobs: new Set(releases.flatMap((each) => [...each.blobs])) };
   } catch (error) {
     if (!(error instanceof SluiceError) || error.code !== 'Unreachable') throw error;
     throw new SluiceError('Unreachable', `what the releases are made of cannot be read: ${error.message}`, {
