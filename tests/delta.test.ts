@@ -76,7 +76,7 @@ test('a delta is copied to where its base is, and the release is whole there', a
   });
   const added = await sluice('release', 'add', '1.1.0', '--wait', '--timeout', '60s');
   assert.equal(added.code, 0, added.all);
-  assert.match(added.stderr, /1 of 1 nodes hold it, every byte verified/);
+  assert.match(added.stderr, /the only node holds it, every byte verified/);
 });
 
 test('a node without the base says what it lacks, and its copy why it fails', async (t) => {

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors/error.ts';
+import { counted } from '../observe/count.ts';
 import { type Digest, digestOf, isDigest } from '../oci/digest.ts';
 import { parseConfig } from '../oci/image.ts';
 import { parseStrictJson } from '../oci/json.ts';
@@ -92,7 +93,7 @@ async function composeManifest(tree: Tree, entry: Entry, places: Map<Digest, str
   if (diffIds.length !== entry.layers.length) {
     throw new SluiceError(
       'InputInvalid',
-      `${tree.label}: ${entry.config} tells of ${diffIds.length} layers, not of ${entry.layers.length}`,
+      `${tree.label}: ${entry.config} tells of ${counted(diffIds.length, 'layer')}, not of ${entry.layers.length}`,
     );
   }
   const config = { mediaType: mediaTypes.ociConfig, digest: digestOf(configBytes), size: configBytes.length };

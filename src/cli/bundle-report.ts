@@ -2,6 +2,7 @@ import { type Delta, describeBase } from '../bundle/delta.ts';
 import type { BundleDocument } from '../bundle/document.ts';
 import type { MediaReport } from '../bundle/medium.ts';
 import type { VerifyProblem, VerifyReport } from '../bundle/verify.ts';
+import { counted } from '../observe/count.ts';
 import { describeKeys, type TrustedKey } from '../trust/keys.ts';
 import { type Format, humanBytes, note, paint, print, printObject, printTable } from './output.ts';
 
@@ -102,14 +103,14 @@ function resultLine(report: VerifyReport): string {
     `${asked}  ${paint('green', 'verified')}`,
     `  signed by  ${signedBy.name} (key ${signedBy.id})`,
     `  digest     ${bundle.digest}`,
-    `  content    ${document.images.length} images, ${report.hashed.size} blobs, ${humanBytes(report.bytes)}, each byte hashed`,
+    `  content    ${counted(document.images.length, 'image')}, ${counted(report.hashed.size, 'blob')}, ${humanBytes(report.bytes)}, each byte hashed`,
     ...(report.delta === undefined ? [] : [`  delta      ${deltaLine(report.delta)}`]),
   ].join('\n');
 }
 
 function deltaLine(delta: Delta): string {
   const bytes = [...delta.lacks.values()].reduce((sum, size) => sum + size, 0);
-  return `not whole: ${delta.lacks.size} blobs (${humanBytes(bytes)}) must be in the cluster already, with ${describeBase(delta)}`;
+  return `not whole: ${counted(delta.lacks.size, 'blob')} (${humanBytes(bytes)}) must be in the cluster already, with ${describeBase(delta)}`;
 }
 
 /** For scripts: what a delta needs. */
@@ -134,7 +135,7 @@ function verdict(path: string, problems: readonly VerifyProblem[], keys: readonl
   if (codes.size === 1 && codes.has('SignatureMissing'))
     return `${path} could not be verified: it is not signed`;
   if (codes.size === 1 && codes.has('MediaUnreadable')) return `${path} cannot be read as a bundle`;
-  return `${path} is not what was signed: ${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`;
+  return `${path} is not what was signed: ${counted(problems.length, 'problem')}`;
 }
 
 function nextStep(problems: readonly VerifyProblem[], keys: readonly TrustedKey[]): string {

@@ -126,7 +126,7 @@ function printSurvey(survey: Survey, undone: readonly ObjectState[], wide: boole
   print(
     undone.length === 0
       ? `All ${survey.objects.length} objects stand as they are shipped.`
-      : `${undone.length} of ${survey.objects.length} objects are missing or differ: sluice cluster install`,
+      : `${undone.length} of ${survey.objects.length} objects ${undone.length === 1 ? 'is missing or differs' : 'are missing or differ'}: sluice cluster install`,
   );
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import { parseDuration } from '../gates/duration.ts';
+import { counted } from '../observe/count.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { formatFlag, formatHelp, humanBytes, note, parseFormat, print, printObject } from './output.ts';
 
@@ -64,12 +65,12 @@ async function collect(options: GatherCommandOptions): Promise<void> {
     onProgress({ files, bytes, path }) {
       if (Date.now() - told < 2_000) return;
       told = Date.now();
-      note(`${files} files, ${humanBytes(bytes)}: ${path}`);
+      note(`${counted(files, 'file')}, ${humanBytes(bytes)}: ${path}`);
     },
   });
   for (const { what, why } of gathered.misses) note(`not there: ${what}: ${why}`);
   if (format === 'json' || format === 'yaml') return await printObject(gathered, format);
-  print(`${gathered.out}: ${gathered.files} files, ${humanBytes(gathered.bytes)} of text`);
+  print(`${gathered.out}: ${counted(gathered.files, 'file')}, ${humanBytes(gathered.bytes)} of text`);
   note(
     'Secrets were taken out. Look through it before you give it away: names and addresses of the site are in it.',
   );

@@ -1,4 +1,5 @@
 import { listed } from '../gates/outcome.ts';
+import { counted } from '../observe/count.ts';
 import { humanDuration, paint } from './output.ts';
 
 /** A node as its agent reports it, over its socket or into the cluster. */
@@ -54,7 +55,7 @@ export function explainFleet(nodes: readonly ShownNode[], now: number): string {
       );
     const byAge = [...members].sort((a, b) => since(a) - since(b));
     const [oldest] = byAge;
-    const title = `${what}: ${members.length} ${members.length === 1 ? 'node' : 'nodes'}`;
+    const title = `${what}: ${counted(members.length, 'node')}`;
     return [
       '',
       `${paint('bold', title)}, longest ${listed(byAge.map(({ node }) => node))}`,
@@ -62,7 +63,7 @@ export function explainFleet(nodes: readonly ShownNode[], now: number): string {
     ].join('\n');
   });
   return [
-    `${nodes.length} nodes: ${counts}. Each one in full: sluice node why NODE, or all with -o wide`,
+    `${counted(nodes.length, 'node')}: ${counts}. Each one in full: sluice node why NODE, or all with -o wide`,
     ...blocks,
   ].join('\n');
 }

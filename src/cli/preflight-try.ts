@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import type { Job } from '../api/core.ts';
 import { SluiceError } from '../errors/error.ts';
+import { counted } from '../observe/count.ts';
 import { durationOption } from './connect.ts';
 import { type Format, note, paint, print, printObject, renderTable } from './output.ts';
 
@@ -31,7 +32,9 @@ export async function tryCheck(options: TryOptions, format: Format): Promise<0 |
   const { systemClock } = await import('../observe/clock.ts');
   const { terminationSignal } = await import('../process/parent.ts');
   const objects = await readRecorded(options.cluster);
-  note(`${objects.length} recorded objects are read from ${options.cluster}`);
+  note(
+    `${counted(objects.length, 'recorded object is', 'recorded objects are')} read from ${options.cluster}`,
+  );
   const dir = await mkdtemp(join(tmpdir(), 'sluice-try-'));
   const sources = createSourceOpener(join(dir, 'scratch'));
   const runners = join(dir, 'containers');

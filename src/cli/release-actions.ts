@@ -3,6 +3,7 @@ import { type ErrorCode, errorTable, messageOf, SluiceError } from '../errors/er
 import { meantVersion } from '../gates/meant-version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { systemClock } from '../observe/clock.ts';
+import { counted } from '../observe/count.ts';
 import { terminationSignal } from '../process/parent.ts';
 import { knownBundles } from '../release/content.ts';
 import { freeableBytes } from '../release/freeable.ts';
@@ -168,9 +169,8 @@ function codeOf(reason: string): ErrorCode {
 
 function sayAvailable(facts: ReleaseFacts, name: string, nodes: number): void {
   const row = releaseRows(facts).find((each) => each.name === name);
-  note(
-    `${name} is ${paint('green', 'available', process.stderr)}: ${nodes} of ${nodes} nodes hold it, every byte verified`,
-  );
+  const held = nodes === 1 ? 'the only node holds it' : `${nodes} of ${nodes} nodes hold it`;
+  note(`${name} is ${paint('green', 'available', process.stderr)}: ${held}, every byte verified`);
   if (row?.diskFree === true) note('it is safe to remove the disk now');
   // The release that runs, or that is being updated to, needs no such advice.
   if (row !== undefined && row.inUse === undefined)
@@ -182,8 +182,12 @@ export async function remove(client: KubeClient, text = '', options: Options): P
   const name = resolveName(text, facts, 'See what the nodes hold: sluice release ls');
   const bundle = facts.bundles.find((each) => each.name === name && each.heldBy.length > 0);
   const bytes = bundle === undefined ? undefined : await wouldFree(client, bundle, facts, options);
+  const holders = bundle?.heldBy.length ?? 0;
+  const nodes = counted(holders, 'node');
   const amount =
-    bytes === undefined ? '' : ` and frees ${humanBytes(bytes)} on each of ${bundle?.heldBy.length} nodes`;
+    bytes === undefined
+      ? ''
+      : ` and frees ${humanBytes(bytes)} on ${holders === 1 ? nodes : `each of ${nodes}`}`;
   if (options.dryRun === true) {
     const against = await refusal(client, name);
     if (against === undefined) return note(`${name} may go${amount} (nothing was removed)`);
@@ -197,8 +201,9 @@ export async function remove(client: KubeClient, text = '', options: Options): P
   }
   if (!(await untilRemoved(client, name, options.timeoutMs ?? 0)))
     return leave(`the nodes go on removing ${name}`, ['see how it stands: sluice release ls']);
-  const freed = bytes === undefined ? '' : `, ${humanBytes(bytes)} are freed on each`;
-  note(`${name} is removed from ${bundle.heldBy.length} nodes${freed}`);
+  const freed =
+    bytes === undefined ? '' : `, ${humanBytes(bytes)} are freed${holders === 1 ? '' : ' on each'}`;
+  note(`${name} is removed from ${nodes}${freed}`);
 }
 
 /** Answers false where a person stopped watching. */

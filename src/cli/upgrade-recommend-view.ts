@@ -1,4 +1,5 @@
 import { tryVersion } from '../gates/version.ts';
+import { counted } from '../observe/count.ts';
 import { renderTable } from './output.ts';
 import type { Issue, Recommendation } from './upgrade-recommend.ts';
 
@@ -32,7 +33,7 @@ export function recommendLines(
     );
     const older = members.length - shown.length;
     if (older > 0) {
-      lines.push(`And ${older} older ${minor} release${older === 1 ? '' : 's'}: --show-outdated-releases`);
+      lines.push(`And ${counted(older, `older ${minor} release`)}: --show-outdated-releases`);
     }
   }
   lines.push('', 'One of them in full: sluice upgrade recommend --version VERSION');
@@ -45,7 +46,7 @@ export function targetLines(
   found: Recommendation,
 ): string[] {
   const open = [...cluster.concerns, ...found.issues].filter((issue) => !issue.accepted);
-  const count = `${open.length} ${open.length === 1 ? 'issue stands' : 'issues stand'}`;
+  const count = counted(open.length, 'issue stands', 'issues stand');
   const verdict =
     open.length === 0 ? `${found.version}: ${noIssues}.` : `${found.version}: ${count} against it.`;
   const lines = [

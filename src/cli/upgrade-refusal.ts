@@ -1,6 +1,7 @@
 import type { ClusterVersion } from '../api/resources.ts';
 import { mayBeHarmless } from '../gates/finding.ts';
 import { findCondition } from '../kube/conditions.ts';
+import { counted } from '../observe/count.ts';
 import { type RefusedBy, readRefusal } from '../update/refusal.ts';
 import { renderTable } from './output.ts';
 import { wrapRows } from './preflight-report.ts';
@@ -40,9 +41,8 @@ export function refusalLines(to: string, message: string, columns?: number): str
     columns: ['FINDING', 'GATE', 'MESSAGE'],
     rows: findings.map((finding) => [finding.name, finding.gate ?? 'runs', finding.message]),
   };
-  const count = `${findings.length} finding${findings.length === 1 ? '' : 's'}`;
   return [
-    `The update to ${to} is refused: ${count} stand${findings.length === 1 ? 's' : ''} against it.`,
+    `The update to ${to} is refused: ${counted(findings.length, 'finding stands', 'findings stand')} against it.`,
     '',
     renderTable(view.columns, wrapRows(view, columns).flat()),
     '',

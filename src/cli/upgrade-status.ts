@@ -2,6 +2,7 @@ import type { Node } from '../api/core.ts';
 import { labels } from '../api/names.ts';
 import type { ClusterOperator, ClusterVersion, NodeUpdate } from '../api/resources.ts';
 import { conditionIs, findCondition } from '../kube/conditions.ts';
+import { counted } from '../observe/count.ts';
 import { poolOf } from '../rollout/rules.ts';
 import { humanDuration, renderTable } from './output.ts';
 import type { Detail } from './upgrade-details.ts';
@@ -246,7 +247,7 @@ function notEstimated(objects: UpdateObjects, now: number): string | undefined {
   const held = nodes.filter(
     (node) => nodeView(node, objects, now).assessment === 'Held' && !inTurn.includes(node.metadata.name),
   ).length;
-  if (held > 0) return `${held} ${held === 1 ? 'node is' : 'nodes are'} held`;
+  if (held > 0) return `${counted(held, 'node is', 'nodes are')} held`;
   if (conditionOf(version, 'Failing')?.status === 'Unknown') return 'it takes longer than expected';
   return lastUpdate(version) === undefined ? 'no update was completed here before' : undefined;
 }
@@ -299,7 +300,7 @@ function completion(version: ClusterVersion, all: number, updating: number, behi
     ? '100'
     : /\((\d+)% complete\)/.exec(conditionOf(version, 'Progressing')?.message ?? '')?.[1];
   const done = all - behind;
-  const operators = `${done} ${done === 1 ? 'operator' : 'operators'} updated, ${updating} updating, ${behind - updating} waiting`;
+  const operators = `${counted(done, 'operator')} updated, ${updating} updating, ${behind - updating} waiting`;
   return percent === undefined ? `unknown (${operators})` : `${percent}% (${operators})`;
 }
 

@@ -25,6 +25,7 @@ export const sharedSources: readonly string[] = [
   'src/gates/version.ts',
   'src/kube/backoff.ts',
   'src/observe/bytes.ts',
+  'src/observe/count.ts',
   'src/release/in-use.ts',
   'src/release/known.ts',
   'src/release/pause.ts',

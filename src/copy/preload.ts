@@ -2,6 +2,7 @@ import { openBundle } from '../bundle/bundle.ts';
 import { type Delta, describeBase, readDelta } from '../bundle/delta.ts';
 import { SluiceError } from '../errors/error.ts';
 import { type Clock, systemClock } from '../observe/clock.ts';
+import { counted } from '../observe/count.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { openStore } from '../store/store.ts';
 import type { TrustedKey } from '../trust/keys.ts';
@@ -61,7 +62,7 @@ function requireBase(delta: Delta | undefined, plan: CopyPlan): void {
   const { name } = plan.bundle.document;
   throw new SluiceError(
     'ContentMissing',
-    `what ${plan.source.label} carries of ${name} is a delta: it needs ${base}, of which ${plan.store.root} lacks ${lacking.length} ${lacking.length === 1 ? 'blob' : 'blobs'}`,
+    `what ${plan.source.label} carries of ${name} is a delta: it needs ${base}, of which ${plan.store.root} lacks ${counted(lacking.length, 'blob')}`,
     { next: `Preload ${base} first, or take media that carry ${name} whole.` },
   );
 }

@@ -1,3 +1,4 @@
+import { counted } from '../observe/count.ts';
 import type { CertificateFact } from './cluster-facts.ts';
 import type { GateFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
@@ -16,7 +17,8 @@ export function certificatesGate({ cluster, now }: GateFacts): Finding[] {
     const near = certificates
       .filter((each) => each.notAfter === undefined || each.notAfter - now < nearMs)
       .sort((a, b) => (a.notAfter ?? 0) - (b.notAfter ?? 0));
-    if (near.length === 0) return { well: `${certificates.length} certificates, all valid for 30 days` };
+    if (near.length === 0)
+      return { well: `${counted(certificates.length, 'certificate')}, and none ends within 30 days` };
     const holds = near.some((each) => each.vital && (each.notAfter ?? 0) - now < vitalMs);
     return {
       ...(holds ? { severity: 'blocking' as const } : {}),
@@ -30,5 +32,5 @@ export function certificatesGate({ cluster, now }: GateFacts): Finding[] {
 function words({ namespace, name, notAfter }: CertificateFact, now: number): string {
   if (notAfter === undefined) return `${namespace}/${name} (cannot be read)`;
   const days = Math.floor((notAfter - now) / dayMs);
-  return `${namespace}/${name} (${days < 0 ? 'expired' : days === 1 ? '1 day left' : `${days} days left`})`;
+  return `${namespace}/${name} (${days < 0 ? 'expired' : `${counted(days, 'day')} left`})`;
 }

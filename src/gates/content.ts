@@ -1,3 +1,4 @@
+import { counted } from '../observe/count.ts';
 import type { GateFacts, NodeFact } from './facts.ts';
 import type { Finding } from './finding.ts';
 
@@ -25,18 +26,19 @@ function whole(
   const lacking = controlPlane.filter((node) => node.bundles?.includes(bundle.digest) !== true);
   const holds = controlPlane.length - lacking.length;
   const names = lacking.map((node) => node.name).sort();
+  const all = controlPlane.length;
   if (lacking.length === 0 && available?.status === 'True') {
     return [
       {
         ...base('ReleaseContent'),
         result: 'Passed',
-        message: `${bundle.name} is whole on all ${controlPlane.length} control-plane nodes`,
+        message: `${bundle.name} is whole on ${all === 1 ? 'the only control-plane node' : `all ${all} control-plane nodes`}`,
       },
     ];
   }
   const message =
     lacking.length > 0
-      ? `${bundle.name} is whole on ${holds} of ${controlPlane.length} control-plane nodes; lacking: ${names.join(', ')}`
+      ? `${bundle.name} is whole on ${holds} of ${counted(all, 'control-plane node')}; lacking: ${names.join(', ')}`
       : `${bundle.name} is not reported available: ${available === undefined ? 'nothing tells of it' : available.message}`;
   const next = asked
     ? `Wait for the copies: sluice release status ${target.version}.`

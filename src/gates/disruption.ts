@@ -1,3 +1,4 @@
+import { counted } from '../observe/count.ts';
 import type { GateFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { findingOf, listed } from './outcome.ts';
@@ -7,7 +8,7 @@ export function disruptionGate({ cluster }: GateFacts): Finding[] {
   const gate = { name: 'PodDisruptionBudgets', gate: 'disruption', severity: 'warning' } as const;
   return findingOf(gate, cluster.disruptionBudgets, (budgets) => {
     const tight = budgets.filter((budget) => budget.expectedPods > 0 && budget.disruptionsAllowed === 0);
-    if (tight.length === 0) return { well: `${budgets.length} budgets, and none holds a drain` };
+    if (tight.length === 0) return { well: `${counted(budgets.length, 'budget')}, and none holds a drain` };
     const words = tight.map(
       ({ namespace, name, currentHealthy, expectedPods }) =>
         `${namespace}/${name} (${currentHealthy} of ${expectedPods} healthy)`,

@@ -160,6 +160,26 @@ test('a preflight may look at a release that is still on a disk', () => {
   assert.equal(contentGate({ ...found, purpose: 'update' })[0]?.severity, 'blocking');
 });
 
+test('one of a kind is told of as one', () => {
+  const certificate = { namespace: 'n', name: 'c', notAfter: 1e12, vital: false };
+  const cluster = {
+    ...quietCluster,
+    disruptionBudgets: known([
+      { namespace: 'n', name: 'b', disruptionsAllowed: 1, currentHealthy: 2, expectedPods: 2 },
+    ]),
+    certificates: known([certificate]),
+    webhooks: known([{ configuration: 'c', webhook: 'w', service: 'n/s', fails: true, vital: false }]),
+    olm: known([{ namespace: 'n', name: 'o', maxOpenShiftVersions: [] }]),
+  };
+  for (const bundles of [[digest('e')], []]) {
+    const found = evaluateGates(facts({ cluster, nodes: known([node('master-0', { bundles })]) }));
+    const messages = found.map((finding) => finding.message);
+    assert.ok(messages.includes('the only node is ready'));
+    for (const message of messages)
+      assert.doesNotMatch(message, /\ball 1\b|\b1 (?:of 1 )?[a-z-]+(?: [a-z-]+)*s\b/, message);
+  }
+});
+
 test('content on every node still waits for InternalReleaseImage to say Available', () => {
   const found = facts({ content: known({ asked: false, mountedOn: [] }) });
   assert.match(contentGate(found)[0]?.message ?? '', /not reported available/);

@@ -5,7 +5,9 @@ import type { Finding } from './finding.ts';
 export function nodesGate({ nodes }: GateFacts): Finding[] {
   if (!nodes.known) return [outcome('Error', nodes.why)];
   const silent = nodes.value.filter((node) => !node.ready);
-  if (silent.length === 0) return [outcome('Passed', `all ${nodes.value.length} nodes are ready`)];
+  const all = nodes.value.length;
+  if (silent.length === 0)
+    return [outcome('Passed', all === 1 ? 'the only node is ready' : `all ${all} nodes are ready`)];
   return [
     {
       ...outcome('Risk', `not ready: ${silent.map((node) => node.name).join(', ')}`),

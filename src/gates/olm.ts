@@ -15,8 +15,9 @@ export function olmGate({ cluster, target }: GateFacts): Finding[] {
       const why = objection(operator, to);
       return why === undefined ? [] : [{ operator, why }];
     });
+    const all = operators.length === 1 ? 'the only operator' : `all ${operators.length} operators`;
     if (against.length === 0)
-      return { well: `all ${operators.length} operators of OLM allow ${target.version}` };
+      return { well: `${all} of OLM ${operators.length === 1 ? 'allows' : 'allow'} ${target.version}` };
     return {
       message: `operators that do not allow ${target.version}: ${listed(against.map(({ operator, why }) => `${operator.namespace}/${operator.name} (${why})`))}`,
       next: 'Update those operators first.',

@@ -1,3 +1,4 @@
+import { counted } from '../observe/count.ts';
 import { type Finding, judge } from './finding.ts';
 import { listed } from './outcome.ts';
 import { coverageCheck } from './preflight.ts';
@@ -24,25 +25,26 @@ export function verdictOf(findings: readonly Finding[], accepted: ReadonlySet<st
     return {
       verdict: 'Running',
       reason: 'ChecksRunning',
-      message: `${findings.length - running.length} of ${findings.length} checks done, waiting on ${names(running)}`,
+      message: `${findings.length - running.length} of ${counted(findings.length, 'check')} done, waiting on ${names(running)}`,
     };
   }
   const judged = judge(findings, { accepted, force: false });
   const risks = judged.blocking.filter((finding) => finding.result === 'Risk');
   const errors = judged.blocking.filter((finding) => finding.result === 'Error');
   if (risks.length > 0) {
-    const also = errors.length > 0 ? `; ${count(errors.length, 'check')} did not run: ${names(errors)}` : '';
+    const also =
+      errors.length > 0 ? `; ${counted(errors.length, 'check')} did not run: ${names(errors)}` : '';
     return {
       verdict: 'Blocked',
       reason: 'RisksFound',
-      message: `${count(risks.length, 'unaccepted risk')}: ${names(risks)}${also}`,
+      message: `${counted(risks.length, 'unaccepted risk')}: ${names(risks)}${also}`,
     };
   }
   if (errors.length > 0) {
     return {
       verdict: 'Incomplete',
       reason: 'ChecksFailed',
-      message: `${count(errors.length, 'check')} could not be completed: ${names(errors)}`,
+      message: `${counted(errors.length, 'check')} could not be completed: ${names(errors)}`,
     };
   }
   if (judged.accepted.length > 0) {
@@ -87,8 +89,4 @@ function isCheck(finding: Finding): boolean {
 
 function names(findings: readonly Finding[]): string {
   return listed([...new Set(findings.map((finding) => finding.name))].sort());
-}
-
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }

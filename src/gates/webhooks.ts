@@ -1,3 +1,4 @@
+import { counted } from '../observe/count.ts';
 import type { GateFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { findingOf, listed } from './outcome.ts';
@@ -8,7 +9,7 @@ export function webhooksGate({ cluster }: GateFacts): Finding[] {
   return findingOf(gate, cluster.webhooks, (webhooks) => {
     const dead = webhooks.filter((webhook) => webhook.fails && webhook.dead !== undefined);
     if (dead.length === 0)
-      return { well: `${webhooks.length} webhooks, and none refuses for want of an answer` };
+      return { well: `${counted(webhooks.length, 'webhook')}, and none refuses for want of an answer` };
     const words = dead.map((each) => `${each.configuration} (${each.service}: ${each.dead})`);
     return {
       ...(dead.some((webhook) => webhook.vital) ? { severity: 'blocking' as const } : {}),

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { SluiceError, systemCode } from '../errors/error.ts';
+import { counted } from '../observe/count.ts';
 import { type Digest, hexOf } from './digest.ts';
 import { type ImageConfig, ownArchitecture, parseConfig, resolveImage } from './image.ts';
 import type { Descriptor } from './manifest.ts';
@@ -46,7 +47,7 @@ export async function unpackImage(
   if (config.diffIds.length !== manifest.layers.length) {
     throw new SluiceError(
       'InputInvalid',
-      `${repository}@${digest} has ${manifest.layers.length} layers, and its configuration names ${config.diffIds.length}`,
+      `${repository}@${digest} has ${counted(manifest.layers.length, 'layer')}, and its configuration names ${config.diffIds.length}`,
     );
   }
   await mkdir(rootfs, { recursive: true });

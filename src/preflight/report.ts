@@ -4,6 +4,7 @@ import { type Finding, isAccepted } from '../gates/finding.ts';
 import { coverageCheck } from '../gates/preflight.ts';
 import { cleanText } from '../gates/result.ts';
 import { type ReportJudgement, verdictOf } from '../gates/verdict.ts';
+import { counted } from '../observe/count.ts';
 import type { ReleaseCheck, ReleaseChecks } from './checks.ts';
 
 /** One row of a report. */
@@ -84,10 +85,7 @@ export function coverageRows({ checks, without, unreadable }: ReleaseChecks): Ro
     result: 'Passed',
     severity: 'blocking',
     reason: count === 0 ? 'NoChecks' : 'ChecksRead',
-    message:
-      count === 0
-        ? 'the release ships no checks'
-        : `the release ships ${count} check${count === 1 ? '' : 's'}`,
+    message: count === 0 ? 'the release ships no checks' : `the release ships ${counted(count, 'check')}`,
   };
   const skipped: Row = {
     name: noCheck,
@@ -95,7 +93,7 @@ export function coverageRows({ checks, without, unreadable }: ReleaseChecks): Ro
     result: 'Skipped',
     reason: noCheck,
     message: cleanText(
-      `${without.length} ${without.length === 1 ? 'component ships' : 'components ship'} no check: ${without.join(', ')}`,
+      `${counted(without.length, 'component ships', 'components ship')} no check: ${without.join(', ')}`,
       listCharsMax,
     ),
   };

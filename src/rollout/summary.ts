@@ -1,4 +1,5 @@
 import { listed } from '../gates/outcome.ts';
+import { counted } from '../observe/count.ts';
 import type { RolloutWait, WaitCause } from './plan.ts';
 
 /** Names that a summary spells out; of more it says how many. */
@@ -18,7 +19,7 @@ function line(cause: WaitCause, waits: readonly RolloutWait[]): string {
   const [first] = waits;
   const count = waits.length;
   const one = count === 1;
-  const nodes = `${count} ${one ? 'node' : 'nodes'}`;
+  const nodes = counted(count, 'node');
   const names = named(waits);
   switch (cause) {
     case 'Held':

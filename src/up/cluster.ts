@@ -14,6 +14,7 @@ import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { waitFor } from '../kube/wait.ts';
 import { keysFolder } from '../node/registry-side.ts';
 import { rfc3339, systemClock } from '../observe/clock.ts';
+import { counted } from '../observe/count.ts';
 import type { Logger } from '../observe/log.ts';
 import { shellWord } from '../process/shell.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
@@ -93,7 +94,7 @@ export async function runUp(options: UpOptions): Promise<void> {
     await writeState(layout, { ...state, phase: 'ready' });
     const runs = await runningVersion(client);
     options.say(
-      `ready: ${runs} on ${state.nodes.length} nodes; export KUBECONFIG=${shellWord(state.kubeconfig)}`,
+      `ready: ${runs} on ${counted(state.nodes.length, 'node')}; export KUBECONFIG=${shellWord(state.kubeconfig)}`,
     );
     if (state.consoleUrl !== undefined) await sayConsole(options, layout, state.consoleUrl);
     await aborted(options.signal);

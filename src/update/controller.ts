@@ -13,6 +13,7 @@ import { type ControllerWatch, type Reconciled, runController, watchOf } from '.
 import { isAlreadyExists } from '../kube/error.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import type { Clock } from '../observe/clock.ts';
+import { counted } from '../observe/count.ts';
 import type { Logger } from '../observe/log.ts';
 import { isDigest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
@@ -149,7 +150,7 @@ function createUpdater(options: UpdateOptions): Updater {
         ok: failure === undefined,
         message:
           problems.length === 0
-            ? `${claims.length} ${claims.length === 1 ? 'release is' : 'releases are'} at hand`
+            ? `${counted(claims.length, 'release is', 'releases are')} at hand`
             : problems.join('; ').slice(0, 4096),
       },
       now: clock.now(),

@@ -2,6 +2,7 @@ import type { AnyObject, Pod } from '../api/core.ts';
 import { cleanText } from '../gates/result.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { findCondition } from '../kube/conditions.ts';
+import { counted } from '../observe/count.ts';
 import { sinceOf } from './ready.ts';
 import type { TaskWait } from './wait.ts';
 
@@ -72,7 +73,7 @@ type Status = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[numbe
 
 function crashWords({ restartCount, state, lastState }: Status): string {
   const ended = lastState?.terminated ?? state?.terminated;
-  const times = `started again ${restartCount} ${restartCount === 1 ? 'time' : 'times'}`;
+  const times = `started again ${counted(restartCount, 'time')}`;
   if (ended === undefined) return times;
   const { exitCode, reason = '', message = '' } = ended;
   const why = [reason, message].filter((part) => part !== '').join(': ');

@@ -1,4 +1,7 @@
 import type { ActionName } from '../../src/console/answers.ts';
+import { counted } from '../../src/observe/count.ts';
+
+const nodes = (n: number) => counted(n, 'node');
 
 /** Every word of the console that is its own; what the cluster says is shown as it says it. */
 export const words = {
@@ -158,16 +161,17 @@ export const words = {
     releases: 'Releases',
     operators: 'Operators',
     nodeCounts: {
-      current: (version: string) => `run ${version}`,
+      current: (n: number, version: string) => `${n === 1 ? 'runs' : 'run'} ${version}`,
       held: 'staged and held',
-      idle: 'were given nothing yet',
+      idle: (n: number) => `${n === 1 ? 'was' : 'were'} given nothing yet`,
       moving: 'staging or rebooting',
-      degraded: 'need a person',
+      degraded: (n: number) => (n === 1 ? 'needs a person' : 'need a person'),
     },
     windowOpen: 'with an open window; the first ends',
     operatorsFine: (n: number) =>
       n === 1 ? 'The operator is available' : `All ${n} operators are available`,
-    operatorsBad: (bad: number, all: number) => `${bad} of ${all} operators have trouble`,
+    operatorsBad: (bad: number, all: number) =>
+      `${bad} of ${counted(all, 'operator')} ${bad === 1 ? 'has' : 'have'} trouble`,
     operatorsNone: 'The release has no operators.',
     releasesNone: 'No node holds a release yet.',
     steps: {
@@ -186,7 +190,7 @@ export const words = {
       copyNot: (version: string) => `${version} is not copied yet.`,
       copying: (percent: number, done: string, total: string, left: string) =>
         `${percent} % copied (${done} of ${total})${left === '' ? '' : `, ${left} left`}.`,
-      copied: (n: number, all: number) => `Whole on ${n} of ${all} nodes.`,
+      copied: (n: number, all: number) => `Whole on ${n} of ${nodes(all)}.`,
       requestNot: 'Nobody has asked for it yet.',
       requested: (version: string) => `Asked for: ${version}.`,
       acceptedNot: 'The gates are looked at when the update is asked for.',
@@ -196,7 +200,7 @@ export const words = {
       accepted: 'Every gate is open.',
       applying: 'Being applied:',
       applied: 'Every operator reports it.',
-      rebooted: (n: number, all: number) => `${n} of ${all} nodes run it.`,
+      rebooted: (n: number, all: number) => `${n} of ${nodes(all)} ${n === 1 ? 'runs' : 'run'} it.`,
       completed: 'Done.',
     },
     problem: {
@@ -210,8 +214,7 @@ export const words = {
       operatorDegraded: (name: string) => `Operator ${name} is degraded`,
       nodeDegraded: (name: string) => `Node ${name} needs a person`,
       nodeNotReady: (name: string) => `Node ${name} is not ready`,
-      held: (n: number, gate: string) =>
-        `${n === 1 ? '1 node is' : `${n} nodes are`} staged and held by ${gate}`,
+      held: (n: number, gate: string) => `${counted(n, 'node is', 'nodes are')} staged and held by ${gate}`,
       holdNames: (names: string) => `Held: ${names}.`,
       releaseDegraded: (name: string) => `Something is wrong with ${name}`,
       copyFailed: (name: string) => `${name} is not being copied`,
@@ -236,7 +239,7 @@ export const words = {
     statement: (here: number, everywhere: number) =>
       here === 0
         ? 'No release is on the nodes, and no disk is attached'
-        : `${here === 1 ? '1 release is' : `${here} releases are`} at hand, ${everywhere} on every control-plane node`,
+        : `${counted(here, 'release is', 'releases are')} at hand, ${everywhere} on every control-plane node`,
     matrix: 'Releases on the control-plane nodes',
     none: 'No release is at hand',
     noneNext: 'Attach a disk that carries one; nothing is copied by that.',
@@ -293,7 +296,8 @@ export const words = {
     },
     detail: {
       back: 'Releases',
-      statement: (here: number, all: number) => `It is whole on ${here} of ${all} control-plane nodes`,
+      statement: (here: number, all: number) =>
+        `It is whole on ${here} of ${counted(all, 'control-plane node')}`,
       conditions: 'Conditions',
       conditionColumns: {
         type: 'Condition',
@@ -315,7 +319,7 @@ export const words = {
       os: 'Operating system',
       kernel: (kernel: string) => `kernel ${kernel}`,
       size: 'Size',
-      sizeOf: (size: string, images: number) => `${size} in ${images} images`,
+      sizeOf: (size: string, images: number) => `${size} in ${counted(images, 'image')}`,
       imageColumns: { name: 'Image', role: 'Role', size: 'Size', digest: 'Digest' },
       roles: {
         payload: 'Payload',
@@ -334,8 +338,8 @@ export const words = {
       cancelSubmit: 'Cancel the copy',
       cancelWhat: 'What was copied so far is freed on every node.',
       counting: 'What it frees is being counted…',
-      frees: (bytes: string, nodes: number) =>
-        `It frees ${bytes} on ${nodes === 1 ? '1 node' : `each of ${nodes} nodes`}: what other releases share stays.`,
+      frees: (bytes: string, n: number) =>
+        `It frees ${bytes} on ${n === 1 ? '' : 'each of '}${nodes(n)}: what other releases share stays.`,
       unknown: (why: string) => `What it frees cannot be told: ${why}`,
       inUse: (why: string) => `It cannot be removed, because it is in use: ${why}`,
       again: 'It can be copied again as long as a disk carries it.',
@@ -360,7 +364,7 @@ export const words = {
         case 'error':
         case 'warning':
         case 'note':
-          return n === 1 ? `1 ${state}` : `${n} ${state}s`;
+          return counted(n, state);
         default:
           return `${n} ${state}`;
       }
@@ -418,7 +422,7 @@ export const words = {
     },
     content: {
       everywhere: 'on every node',
-      some: (n: number, all: number) => `on ${n} of ${all} nodes`,
+      some: (n: number, all: number) => `on ${n} of ${nodes(all)}`,
       media: (nodes: string) => `on a disk at ${nodes}`,
     },
     notRun: 'not run',
@@ -483,12 +487,12 @@ export const words = {
     },
   },
   window: {
-    openTitle: (nodes: readonly string[]) =>
-      `Open a window for ${nodes.length === 1 ? nodes[0] : `${nodes.length} nodes`}?`,
+    openTitle: (names: readonly string[]) =>
+      `Open a window for ${names.length === 1 ? names[0] : nodes(names.length)}?`,
     openWhat:
       'Until it ends, a node may reboot into what is staged. Programs that inhibit it, logged-in users and the reboot slots still hold it.',
     howLong: 'For how long',
-    hours: (n: number) => (n === 1 ? '1 hour' : `${n} hours`),
+    hours: (n: number) => counted(n, 'hour'),
     custom: 'Until a time of your own',
     until: 'Until',
     untilMissing: 'Choose an end that lies ahead.',
@@ -535,7 +539,7 @@ export const words = {
     filterResults: 'Show only these results',
     filterCount: (word: string, n: number) => `${word} ${n}`,
     find: 'Find a check',
-    shown: (n: number, all: number) => (n === all ? `${all} checks` : `${n} of ${all} checks`),
+    shown: (n: number, all: number) => `${n === all ? '' : `${n} of `}${counted(all, 'check')}`,
     run: {
       button: 'Run checks',
       title: 'Run the checks of a release',
@@ -572,9 +576,9 @@ export const words = {
   nodes: {
     title: 'Nodes',
     statement: (n: number, parts: readonly string[]) =>
-      `${n === 1 ? '1 node' : `${n} nodes`}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`,
+      `${nodes(n)}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`,
     counted: {
-      trouble: (n: number) => (n === 1 ? '1 needs a person' : `${n} need a person`),
+      trouble: (n: number) => counted(n, 'needs a person', 'need a person'),
       Held: (n: number) => `${n} staged and held`,
       WaitingForSlot: (n: number) => `${n} waiting for a slot`,
       Finalizing: (n: number) => `${n} rebooting`,
@@ -613,7 +617,7 @@ export const words = {
     chooseAll: 'Choose all nodes that are shown',
     choose: (name: string) => `Choose ${name}`,
     chooseSome: 'Choose nodes to open a window for them.',
-    chosen: (n: number) => `${n === 1 ? '1 node' : `${n} nodes`} chosen`,
+    chosen: (n: number) => `${nodes(n)} chosen`,
     noWindow: 'No window is open.',
     controlPlane: 'control plane',
     worker: 'worker',

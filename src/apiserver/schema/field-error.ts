@@ -1,3 +1,4 @@
+import { counted } from '../../observe/count.ts';
 import type { JsonValue } from './json.ts';
 
 /** The reasons of `metav1.StatusCause` (k8s.io/apimachinery, field.ErrorType). */
@@ -87,7 +88,7 @@ export function tooLong(field: string, max: number): FieldError {
   return {
     type: 'FieldValueTooLong',
     field,
-    detail: `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`,
+    detail: `may not be more than ${counted(max, 'byte')}`,
   };
 }
 
@@ -96,7 +97,7 @@ export function tooMany(field: string, value: number, max: number): FieldError {
     type: 'FieldValueTooMany',
     field,
     value,
-    detail: `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+    detail: `must have at most ${counted(max, 'item')}`,
   };
 }
 

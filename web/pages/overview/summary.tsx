@@ -46,11 +46,11 @@ function NodeSummary({ facts }: { readonly facts: Facts }) {
     return found;
   }, [updates, version]);
   const rows: readonly [keyof typeof counts, string, Tone][] = [
-    ['degraded', said.nodeCounts.degraded, 'danger'],
+    ['degraded', said.nodeCounts.degraded(counts.degraded), 'danger'],
     ['held', said.nodeCounts.held, 'warning'],
     ['moving', said.nodeCounts.moving, 'working'],
-    ['idle', said.nodeCounts.idle, 'plain'],
-    ['current', said.nodeCounts.current(version), 'good'],
+    ['idle', said.nodeCounts.idle(counts.idle), 'plain'],
+    ['current', said.nodeCounts.current(counts.current, version), 'good'],
   ];
   return (
     <ul className="sluice-lines">
