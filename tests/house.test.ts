@@ -35,7 +35,27 @@ test('every room says what it is for and what it may import', () => {
   }
 });
 
-test('imports go only down', () => {
+test('every file that a room names to be read is there', () => {
+  let checked = 0;
+  for (const room of rooms) {
+    const path = join(repository, 'src', room);
+    for (const [, name = ''] of readFileSync(join(path, 'README.md'), 'utf8').matchAll(/`([\w./-]+\.ts)`/g)) {
+      const from = name.startsWith('tests/') ? repository : path;
+      assert.ok(existsSync(join(from, name)), `src/${room}/README.md names ${name}, which is not there`);
+      checked += 1;
+    }
+  }
+  assert.ok(checked > 200, `only ${checked} names were looked at`);
+});
+
+/** The rooms that a room lists as those it may import; undefined where it says so in other words, as "and below". */
+function listedImports(room: string): ReadonlySet<string> | undefined {
+  const text = readFileSync(join(repository, 'src', room, 'README.md'), 'utf8').split('May import:')[1] ?? '';
+  return /\b(?:above|below|down|floor)\b/.test(text) ? undefined : new Set(text.match(/[a-z]+/g));
+}
+
+test('imports go only down, and where a room lists those that it may import, only there', () => {
+  const lists = new Map(rooms.map((room) => [room, listedImports(room)]));
   let checked = 0;
   for (const file of sources) {
     if (file.endsWith('.test.ts')) continue;
@@ -48,6 +68,11 @@ test('imports go only down', () => {
       assert.ok(
         rooms.indexOf(other) >= rooms.indexOf(room),
         `${file} imports ${path}: ${other}/ lies above ${room}/`,
+      );
+      const list = lists.get(room);
+      assert.ok(
+        room === other || list === undefined || list.has(other),
+        `${file} imports ${path}: src/${room}/README.md does not list ${other}`,
       );
       checked += 1;
     }
