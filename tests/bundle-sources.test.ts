@@ -18,7 +18,7 @@ import { type Digest, digestOf, hexOf } from '../src/oci/digest.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
 import { blobData, revisionsPath } from '../src/store/path.ts';
 import { openStore } from '../src/store/store.ts';
-import { keyringsOf, verifyRelease } from '../src/trust/release-signature.ts';
+import { keyringsOf, releaseSignaturesMax, verifyRelease } from '../src/trust/release-signature.ts';
 import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { releaseClaim, startGpg } from './gpg.ts';
 import { listeningRegistry } from './stock-registry.ts';
@@ -261,6 +261,26 @@ test(
       assert.ok(unasked.some((note) => note.includes(muteUrl)));
       assert.equal((await build('signed-again', [store], [])).digest, built.digest);
       assert.deepEqual(await problems(join(directory, 'signed')), []);
+      // Two stores full of what does not hold crowd the one that does neither out of the look nor off the disk.
+      const good = await readFile(join(place, 'signature-1'));
+      const full = [];
+      for (let number = 0; full.length < 2 * releaseSignaturesMax; number += 1) {
+        const bytes = Buffer.from(`no signature ${number}`);
+        if (digestOf(bytes) < digestOf(good)) full.push(bytes);
+      }
+      const bad = [join(directory, 'bad-1'), join(directory, 'bad-2')];
+      for (const [index, bytes] of full.entries()) {
+        const folder = join(bad[index % 2] ?? '', release.payload.replace(':', '='));
+        await mkdir(folder, { recursive: true });
+        await writeFile(join(folder, `signature-${1 + Math.floor(index / 2)}`), bytes);
+      }
+      await build('crowded', [...bad, store], [{ name: 'release', keys }]);
+      const crowded = await openMedia(join(directory, 'crowded'));
+      const { document } = await openBundle(crowded.content, { name: built.document.name }, [key.trusted]);
+      const carried = await readReleaseSignatures(crowded.content, document);
+      await crowded.close();
+      assert.equal(carried.length, releaseSignaturesMax);
+      assert.ok(carried.some((bytes) => good.equals(bytes)));
       const media = await openMedia(join(directory, 'signed'));
       const bundle = await openBundle(media.content, { digest: built.digest }, [key.trusted]);
       const signatures = await readReleaseSignatures(media.content, bundle.document);

@@ -69,8 +69,12 @@ export async function findReleaseSignatures(
     }
     // Sorted: the same signatures give the same bundle, whichever store was faster.
     const signatures = [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => bytes);
-    if (options.keyrings.length > 0) await verifyRelease(signatures, options.keyrings, payload, Date.now());
-    return { signatures: signatures.slice(0, releaseSignaturesMax), unasked: failures };
+    const { keyrings } = options;
+    const good = keyrings.length === 0 ? [] : await verifyRelease(signatures, keyrings, payload, Date.now());
+    // Who reads them on the other side reads as many as a store has: those that hold are among these.
+    const first = [...new Set([...good.map(({ signature }) => signature), ...signatures])];
+    const carried = new Set(first.slice(0, releaseSignaturesMax));
+    return { signatures: signatures.filter((each) => carried.has(each)), unasked: failures };
   } finally {
     await http.close();
   }

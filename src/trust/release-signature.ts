@@ -6,8 +6,15 @@ import { messageOf, SluiceError } from '../errors/error.ts';
 
 /** Bytes of one signature; real ones have under 1000. */
 export const releaseSignatureBytesMax = 64 * 1024;
-/** Stores number their signatures from 1; what stands further on is not looked at. */
+/**
+ * A store numbers its signatures from 1, and library-go reads nine of each: so many travel with a release. Of those that
+ * come from several places it leaves none out, since nine that do not hold would hide the one that does.
+ */
 export const releaseSignaturesMax = 9;
+/** Different signatures of one release that are looked at, wherever they come from: each costs a verification. */
+const lookedAtMax = 256;
+/** Why signatures do not count, in one message. */
+const reasonsMax = 9;
 const keyringBytesMax = 1024 * 1024;
 const messageBytesMax = 64 * 1024;
 const claimType = 'atomic container signature';
@@ -23,6 +30,8 @@ export interface ReleaseKeyring {
 
 /** A signature that holds. */
 export interface ReleaseSignature {
+  /** As it was given. */
+  readonly signature: Uint8Array;
   /** Id of the key that made it, 16 hexadecimal digits. */
   readonly keyId: string;
   /** Keyring that knows the key. */
@@ -65,7 +74,7 @@ export async function verifyRelease(
   for (const keyring of keyrings) {
     const reasons: string[] = [];
     const found = await firstGood(signatures, keyring, { digest, now, reasons });
-    if (found === undefined) failed.push(`${keyring.name} (${[...new Set(reasons)].join('; ')})`);
+    if (found === undefined) failed.push(`${keyring.name} (${inShort(reasons)})`);
     else good.push(found);
   }
   if (failed.length === 0) return good;
@@ -79,16 +88,23 @@ export async function verifyRelease(
   );
 }
 
+/** Why signatures do not count, each reason once. */
+function inShort(reasons: readonly string[]): string {
+  const different = [...new Set(reasons)];
+  const more = different.length - reasonsMax;
+  return [...different.slice(0, reasonsMax), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
 async function firstGood(
   signatures: readonly Uint8Array[],
   keyring: ReleaseKeyring,
   context: { digest: string; now: number; reasons: string[] },
 ): Promise<ReleaseSignature | undefined> {
-  for (const signature of signatures.slice(0, releaseSignaturesMax)) {
+  for (const signature of signatures.slice(0, lookedAtMax)) {
     try {
       const { keyId, content } = await openSigned(signature, keyring, context.now);
       const dockerReference = readClaim(content, context.digest);
-      return { keyId, keyring: keyring.name, dockerReference };
+      return { signature, keyId, keyring: keyring.name, dockerReference };
     } catch (error) {
       if (!(error instanceof SluiceError) || error.code === 'InputTooLarge') throw error;
       context.reasons.push(error.message);
