@@ -4,6 +4,7 @@ import { faultPoint } from '../durable/fault.ts';
 import { isSluiceError, SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { isIndexType } from '../oci/manifest.ts';
+import { eachInTurn } from '../turns/each.ts';
 import { withItem } from './item.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
 
@@ -60,29 +61,29 @@ export async function linkAndName(plan: CopyPlan, signal: AbortSignal): Promise<
     if (item.kind !== 'blob') continue;
     layers.set(item.repository, [...(layers.get(item.repository) ?? []), item.digest]);
   }
-  await inTurn(layers, 1, signal, ([repository, digests]) => store.linkLayers(repository, digests));
+  await eachInTurn(layers, 1, signal, ([repository, digests]) => store.linkLayers(repository, digests));
   const manifests = items.filter((item) => item.kind === 'manifest');
   const own = manifests.filter((item) => item.repository === bundleRepository);
   const images = manifests.filter((item) => item.repository !== bundleRepository);
   const put = (item: ClosureItem) => putManifest(plan, item);
-  await inTurn(
+  await eachInTurn(
     images.filter((item) => !isIndexType(item.mediaType)),
     atOnce,
     signal,
     put,
   );
-  await inTurn(
+  await eachInTurn(
     images.filter((item) => isIndexType(item.mediaType)),
     1,
     signal,
     put,
   );
-  await inTurn(own, 1, signal, put);
+  await eachInTurn(own, 1, signal, put);
   const name = async (item: ClosureItem) => {
     for (const tag of item.tags) await store.tag(item.repository, tag, item.digest);
   };
-  await inTurn(images, atOnce, signal, name);
-  await inTurn(own, 1, signal, name);
+  await eachInTurn(images, atOnce, signal, name);
+  await eachInTurn(own, 1, signal, name);
 }
 
 async function putManifest({ store, source }: CopyPlan, item: ClosureItem): Promise<void> {
@@ -94,29 +95,4 @@ async function putManifest({ store, source }: CopyPlan, item: ClosureItem): Prom
     await store.putManifest(item.repository, raw, { sparse: true });
   });
   faultPoint('copy-manifest');
-}
-
-/** Each item in turn, `width` at a time. The first that fails ends it, when those that were begun have ended. */
-async function inTurn<T>(
-  items: Iterable<T>,
-  width: number,
-  signal: AbortSignal,
-  act: (item: T) => Promise<void>,
-): Promise<void> {
-  const queue = [...items];
-  const worker = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
-      signal.throwIfAborted();
-      await act(item);
-    }
-  };
-  const workers = Array.from({ length: width }, () =>
-    worker().catch((error: unknown) => {
-      queue.length = 0;
-      throw error;
-    }),
-  );
-  for (const result of await Promise.allSettled(workers)) {
-    if (result.status === 'rejected') throw result.reason;
-  }
 }

@@ -78,6 +78,24 @@ test('P-102 P-42 a walk that is cancelled, before or in the middle, is no succes
   assert.ok(created.length <= 2, created.join());
 });
 
+test('a walk that is cancelled does nothing any more once it says so', async () => {
+  const stop = new AbortController();
+  const created: string[] = [];
+  const slow = client(created);
+  const create = slow.create.bind(slow);
+  slow.create = (async (kind: never, object: { metadata: { name: string } }) => {
+    if (object.metadata.name === 'a') stop.abort(new Error('stopped'));
+    else await new Promise((resolve) => setTimeout(resolve, 50));
+    return await create(kind, object as never);
+  }) as never;
+  const options = { signal: stop.signal, now: 0, workers: 2 };
+  await assert.rejects(applyPass(slow, blocks(['a', 'b'], ['c', 'd']), notes(), options), /stopped/);
+  const told = [...created];
+  assert.deepEqual(told.sort(), ['a', 'c'], 'what was begun has ended');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(created.length, 2);
+});
+
 for (const [status, reason] of [
   [403, 'UpdatePayloadResourceForbidden'],
   [409, 'UpdatePayloadResourceConflict'],

@@ -4,6 +4,7 @@ import { isSluiceError, messageOf } from '../errors/error.ts';
 import { applyObject } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiError } from '../kube/error.ts';
+import { eachInTurn } from '../turns/each.ts';
 import { podTrouble } from './pods.ts';
 import { type Readiness, readinessOf, sinceOf } from './ready.ts';
 import type { PassWait, TaskWait, WaitTimes } from './wait.ts';
@@ -46,7 +47,7 @@ export async function applyPass(
 ): Promise<PassResult> {
   const waiting: PassWait[] = [];
   for (const block of blocks) {
-    await inParallel(block, options.workers, async (chain) => {
+    await eachInTurn(block, options.workers, options.signal, async (chain) => {
       const wait = await applyChain(client, chain, notes, options);
       if (wait !== undefined) waiting.push(wait);
     });
@@ -55,22 +56,6 @@ export async function applyPass(
   }
   const tasks = tasksOf(blocks);
   return { done: tasks.filter((task) => notes.noted.has(task.id)).length, total: tasks.length, waiting };
-}
-
-async function inParallel<T>(
-  items: readonly T[],
-  workers: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) {
-      const item = items[next] as T;
-      next += 1;
-      await work(item);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(workers, items.length) }, worker));
 }
 
 /**
