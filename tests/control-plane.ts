@@ -14,6 +14,7 @@ import { createLogger, silentLogger } from '../src/observe/log.ts';
 import type { ContentSource } from '../src/oci/source.ts';
 import { parseTrustedKey, type TrustedKey } from '../src/trust/keys.ts';
 import { makeRelease, type ReleaseOptions, type TestRelease, testKey } from './bundles.ts';
+import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 
 /** A cluster of real API, real signed bundles and nodes that are only told of, for the controllers above them. */
@@ -50,15 +51,27 @@ export const nodeNames = ['master-0', 'master-1', 'master-2'] as const;
 /** The annotation by which a payload's objects are taken. */
 export const included = 'include.release.openshift.io/self-managed-high-availability: "true"';
 
+interface ControlPlaneOptions {
+  readonly nodes?: readonly string[];
+  /** Default: `startTestCluster`. */
+  readonly startCluster?: (releases: ReadonlyMap<string, TestRelease>) => Promise<TestCluster>;
+}
+
 export async function startControlPlane(
   releases: readonly Omit<ReleaseOptions, 'dir' | 'key'>[],
-  options: {
-    nodes?: readonly string[];
-    /** Default: `startTestCluster`. */
-    startCluster?: (releases: ReadonlyMap<string, TestRelease>) => Promise<TestCluster>;
-  } = {},
+  options: ControlPlaneOptions = {},
+): Promise<ControlPlane> {
+  const closing = new Closing();
+  return await closing.unless(() => bringUp(releases, options, closing));
+}
+
+async function bringUp(
+  releases: readonly Omit<ReleaseOptions, 'dir' | 'key'>[],
+  options: ControlPlaneOptions,
+  closing: Closing,
 ): Promise<ControlPlane> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-control-'));
+  closing.add('the directory', () => rmSync(dir, { recursive: true, force: true }));
   const key = testKey();
   const built = new Map<string, TestRelease>();
   for (const release of releases) {
@@ -68,7 +81,9 @@ export async function startControlPlane(
   const keyFile = join(dir, 'test.pub');
   await writeFile(keyFile, key.trusted.publicPem);
   const media = await openBundles([...built.values()].map((release) => release.path));
+  closing.add('the media', () => media.close());
   const cluster = await (options.startCluster?.(built) ?? startTestCluster());
+  closing.add('the API', () => cluster.close());
   const { client } = cluster;
   for (const object of shippedManifests('standalone')) {
     // Policies have suites of their own, and nobody here is anything but an administrator.
@@ -101,11 +116,7 @@ export async function startControlPlane(
     },
     runs: (version) => installedWith(client, note(version)),
     mount: (version, node) => addToNode(client, node, 'media', { ...note(version), verified: true }),
-    async close() {
-      await media.close();
-      await cluster.close();
-      rmSync(dir, { recursive: true, force: true });
-    },
+    close: () => closing.close(),
   };
 }
 

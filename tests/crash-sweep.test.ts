@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,10 +7,11 @@ import type { UpdatePreflight } from '../src/api/resources.ts';
 import { runPreflightController } from '../src/preflight/controller.ts';
 import { testRepository } from './bundles.ts';
 import { checkManifest, framed } from './check-output.ts';
-import { type ControlPlane, included, playJobs, readVersion, startControlPlane } from './control-plane.ts';
+import { Closing } from './closing.ts';
+import { included, playJobs, readVersion, startControlPlane } from './control-plane.ts';
+import { runUntilKilled } from './controller-process.ts';
 import { playNodes, playOperators } from './operators.ts';
 import { reportsIn } from './reports.ts';
-import { repository } from './tier.ts';
 
 const { clusterVersionNamespace: namespace, preflightNamespace } = names('standalone');
 
@@ -22,6 +21,8 @@ const writesMax = 80;
 const check = (name: string) => checkManifest(name, { reads: `/secrets/default/${name}` });
 
 test('P-40 the preflight controller killed with -9 at every write: one run, one set of Jobs, one report', async (t) => {
+  const closing = new Closing();
+  t.after(() => closing.close());
   const plane = await startControlPlane([
     { version: '1.0.0' },
     {
@@ -30,6 +31,7 @@ test('P-40 the preflight controller killed with -9 at every write: one run, one 
       manifests: { a: { 'a.yaml': check('check-a') }, b: { 'b.yaml': check('check-b') } },
     },
   ]);
+  closing.add('the API', () => plane.close());
   const logs = join(plane.dir, 'logs');
   mkdirSync(logs);
   const stop = new AbortController();
@@ -39,10 +41,9 @@ test('P-40 the preflight controller killed with -9 at every write: one run, one 
     () => ({ exitCode: 0, output: (environment) => keep(logs, environment, report(environment)) }),
     stop.signal,
   );
-  t.after(async () => {
+  closing.add('the kubelet', () => {
     stop.abort();
-    await jobs.done;
-    await plane.close();
+    return jobs.done;
   });
   await plane.hold('1.0.0');
   await plane.hold('1.1.0');
@@ -52,10 +53,10 @@ test('P-40 the preflight controller killed with -9 at every write: one run, one 
   const status = async () => (await client.tryGet(kind, 'swept', namespace))?.status;
   await client.create(kind, { metadata: { name: 'swept', namespace }, spec: { version: '1.1.0' } });
   const kills = await sweep((fault) =>
-    until(
+    runUntilKilled(
       plane,
-      { UPDATE_CONTROLLER: 'preflight', UPDATE_LOGS: logs },
       fault,
+      { UPDATE_CONTROLLER: 'preflight', UPDATE_LOGS: logs },
       async () => (await status())?.finishedAt !== undefined,
     ),
   );
@@ -71,10 +72,10 @@ test('P-40 the preflight controller killed with -9 at every write: one run, one 
   // What the death left undone is done by who comes next: the rights of the run are gone.
   await client.delete(kind, 'swept', { namespace });
   const removed = await sweep((fault) =>
-    until(
+    runUntilKilled(
       plane,
-      { UPDATE_CONTROLLER: 'preflight', UPDATE_LOGS: logs },
       fault,
+      { UPDATE_CONTROLLER: 'preflight', UPDATE_LOGS: logs },
       async () => (await client.tryGet(kind, 'swept', namespace)) === undefined,
     ),
   );
@@ -131,10 +132,13 @@ const images = (version: string) => ({
 });
 
 test('P-40 the update controller killed with -9 at every write: same final state, no second preflight, no lost history', async (t) => {
+  const closing = new Closing();
+  t.after(() => closing.close());
   const plane = await startControlPlane([
     { version: '1.0.0', manifests: {}, images: images('1') },
     { version: '1.1.0', previous: ['1.0.0'], manifests: release, images: images('2') },
   ]);
+  closing.add('the API', () => plane.close());
   const stop = new AbortController();
   const jobs = playJobs(plane.client, () => ({ exitCode: 0, output: framed({}) }), stop.signal);
   const hands = [
@@ -143,10 +147,9 @@ test('P-40 the update controller killed with -9 at every write: same final state
     playNodes(plane.client, () => true, stop.signal),
     runPreflightController({ ...plane.options(stop.signal), client: jobs.client }),
   ];
-  t.after(async () => {
+  closing.add('the hands', () => {
     stop.abort();
-    await Promise.all(hands);
-    await plane.close();
+    return Promise.all(hands);
   });
   await plane.hold('1.0.0');
   await plane.hold('1.1.0');
@@ -157,16 +160,16 @@ test('P-40 the update controller killed with -9 at every write: same final state
     return entry?.version === version && entry.state === 'Completed';
   };
   const environment = { UPDATE_INITIAL: initial };
-  const installs = await sweep((fault) => until(plane, environment, fault, done('1.0.0')));
+  const installs = await sweep((fault) => runUntilKilled(plane, fault, environment, done('1.0.0')));
   assert.ok(installs >= 4, `killed ${installs} times while it installed`);
   await client.patch(client.kinds.ClusterVersion, 'version', {
     spec: { desiredUpdate: { version: '1.1.0' } },
   });
   const updates = await sweep((fault) =>
-    until(
+    runUntilKilled(
       plane,
-      environment,
       fault,
+      environment,
       async () => (await done('1.1.0')()) && (await reportsIn(plane)).length > 0,
     ),
   );
@@ -206,42 +209,4 @@ async function sweep(attempt: (fault: string) => Promise<'killed' | 'done'>): Pr
     if ((await attempt(`api-write:${(kills % 4) + 1}`)) === 'done') return kills;
   }
   throw new Error(`not done after ${writesMax} deaths`);
-}
-
-/** Runs the controller as a process until the fault kills it, or until `isDone`; then ends it. */
-async function until(
-  plane: ControlPlane,
-  environment: Record<string, string>,
-  fault: string,
-  isDone: () => Promise<boolean>,
-): Promise<'killed' | 'done'> {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(repository, 'tests', 'update-controller.ts')],
-    {
-      stdio: ['pipe', 'ignore', 'inherit'],
-      env: {
-        ...process.env,
-        ...environment,
-        UPDATE_KUBECONFIG: plane.cluster.kubeconfig,
-        UPDATE_BUNDLES: [...plane.releases.values()].map(({ path }) => path).join(','),
-        UPDATE_KEY: plane.keyFile,
-        SLUICE_LOG: 'silent',
-        SLUICE_FAULT: fault,
-      },
-    },
-  );
-  const exited = once(child, 'exit');
-  const end = Date.now() + 60_000;
-  while (child.exitCode === null && child.signalCode === null) {
-    if (Date.now() > end) {
-      const { status } = (await readVersion(plane.client)) ?? {};
-      throw new Error(`it does not move: ${JSON.stringify(status ?? null).slice(0, 2000)}`);
-    }
-    if (await isDone()) break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  child.stdin.end();
-  await exited;
-  return child.signalCode === 'SIGKILL' ? 'killed' : 'done';
 }

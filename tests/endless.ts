@@ -1,7 +1,30 @@
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import type { Digest } from '../src/oci/digest.ts';
+import { endContainers } from '../src/workload/probe.ts';
 import type { ContainerSpec } from '../src/workload/runner.ts';
+import { Closing } from './closing.ts';
+
+/**
+ * A directory for a test's containers. What still runs there when the test is over, however that ended, is ended with
+ * it; then the directory goes.
+ *
+ * @param places where below it they are kept, if not in itself.
+ */
+export function containerDirectory(
+  t: TestContext,
+  name: string,
+  places: (dir: string) => string[] = (dir) => [dir],
+): string {
+  const dir = mkdtempSync(join(tmpdir(), `sluice-${name}-`));
+  const closing = new Closing();
+  t.after(() => closing.close());
+  closing.add('the directory', () => rmSync(dir, { recursive: true, force: true }));
+  for (const place of places(dir)) closing.add('the containers', () => endContainers(place, 0));
+  return dir;
+}
 
 /** A container that runs for ever, of an image that is put there without a registry. */
 export function endless(dir: string): ContainerSpec {

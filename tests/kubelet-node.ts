@@ -8,6 +8,7 @@ import { issue } from '../src/trust/authority.ts';
 import { createKubelet, type Kubelet } from '../src/workload/kubelet.ts';
 import { openRunner, type RunnerProbe } from '../src/workload/probe.ts';
 import type { Runner } from '../src/workload/runner.ts';
+import { Closing } from './closing.ts';
 import type { TestCluster } from './cluster.ts';
 import { busyboxFiles, curlFiles, type ImageRegistry, startImageRegistry } from './image-registry.ts';
 import { shippedManifests } from './shipped.ts';
@@ -29,19 +30,19 @@ export interface KubeletNode {
 export const nodeName = 'node-0';
 
 export async function startKubeletNode(cluster: TestCluster, probe: RunnerProbe): Promise<KubeletNode> {
-  const registry = await startImageRegistry(join(cluster.dir, 'registry'));
-  try {
-    return await startWith(registry, cluster, probe);
-  } catch (error) {
-    await registry.close();
-    throw error;
-  }
+  const closing = new Closing();
+  return await closing.unless(async () => {
+    const registry = await startImageRegistry(join(cluster.dir, 'registry'));
+    closing.add('the registry', () => registry.close());
+    return await startWith(registry, cluster, probe, closing);
+  });
 }
 
 async function startWith(
   registry: ImageRegistry,
   cluster: TestCluster,
   probe: RunnerProbe,
+  closing: Closing,
 ): Promise<KubeletNode> {
   const files = [...busyboxFiles(), ...(await curlFiles())];
   const digest: Digest = await registry.push('mirror/tools', files, {
@@ -114,6 +115,12 @@ async function startWith(
     kubelet = undefined;
   }
 
+  closing.add('the runner', () => runner?.close());
+  closing.add('the containers', async () => {
+    for (const { id } of (await runner?.list()) ?? []) await runner?.remove(id);
+    await runner?.endAll(0);
+  });
+  closing.add('the kubelet', stop);
   await start();
   return {
     registry,
@@ -128,13 +135,7 @@ async function startWith(
       await kubelet?.close();
       kubelet = undefined;
     },
-    async close() {
-      await stop();
-      for (const { id } of (await runner?.list()) ?? []) await runner?.remove(id);
-      await runner?.endAll(0);
-      await runner?.close();
-      await registry.close();
-    },
+    close: () => closing.close(),
   };
 }
 

@@ -7,6 +7,7 @@ import type { KubeClient } from '../src/kube/client.ts';
 import { isAlreadyExists } from '../src/kube/error.ts';
 import { mountsBelow } from '../src/workload/mounts.ts';
 import type { RunnerProbe } from '../src/workload/probe.ts';
+import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { type KubeletNode, nodeName, podUntil, startKubeletNode } from './kubelet-node.ts';
 import { needs } from './tier.ts';
@@ -36,8 +37,10 @@ export function kubeletSuite(probe: (dir: string) => Promise<RunnerProbe>): void
   });
 
   after(async () => {
-    await node?.close();
-    await cluster?.close();
+    const closing = new Closing();
+    closing.add('the cluster', () => cluster?.close());
+    closing.add('the node', () => node?.close());
+    await closing.close();
   });
 
   async function create(name: string, container: Partial<Container>, spec: Partial<PodSpec> = {}) {

@@ -13,6 +13,7 @@ import { runPreflightController } from '../src/preflight/controller.ts';
 import { probeRunner } from '../src/workload/probe.ts';
 import { testRepository } from './bundles.ts';
 import { checkManifest } from './check-output.ts';
+import { Closing } from './closing.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { busyboxFiles, curlFiles } from './image-registry.ts';
 import { type KubeletNode, nodeName, startKubeletNode } from './kubelet-node.ts';
@@ -135,11 +136,15 @@ describe(
     });
 
     after(async () => {
-      stop.abort();
-      await running;
-      await node?.close();
-      await plane?.close();
-      rmSync(scratch, { recursive: true, force: true });
+      const closing = new Closing();
+      closing.add('the directory', () => rmSync(scratch, { recursive: true, force: true }));
+      closing.add('the API', () => plane?.close());
+      closing.add('the node', () => node?.close());
+      closing.add('the controllers', () => {
+        stop.abort();
+        return running;
+      });
+      await closing.close();
     });
 
     async function look(version: string): Promise<UpdatePreflight> {

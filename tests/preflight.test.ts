@@ -54,7 +54,7 @@ describe('the preflight controller, on the embedded API', () => {
     await plane.runs('1.0.0');
   });
 
-  after(() => plane.close());
+  after(() => plane?.close());
 
   /** Runs the controller, with the hands of the test as kubelet, while `work` goes on. */
   async function running(

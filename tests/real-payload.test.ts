@@ -8,6 +8,7 @@ import { systemClock } from '../src/observe/clock.ts';
 import { parseImageReferences } from '../src/payload/references.ts';
 import { runPreflightController } from '../src/preflight/controller.ts';
 import { runUpdateController } from '../src/update/controller.ts';
+import { Closing } from './closing.ts';
 import {
   type ControlPlane,
   included,
@@ -160,9 +161,13 @@ describe('the manifests of three real operators', needs('shared-data'), () => {
   });
 
   after(async () => {
-    stop.abort();
-    await running;
-    await plane.close();
+    const closing = new Closing();
+    closing.add('the API', () => plane?.close());
+    closing.add('the controllers', () => {
+      stop.abort();
+      return running;
+    });
+    await closing.close();
   });
 
   const isCompleted = (name: string) => (each: NonNullable<Awaited<ReturnType<typeof readVersion>>>) =>

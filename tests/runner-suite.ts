@@ -12,12 +12,13 @@ import {
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 import { isSluiceError } from '../src/errors/error.ts';
 import type { Digest } from '../src/oci/digest.ts';
 import { mountsBelow } from '../src/workload/mounts.ts';
-import { notIsolatedBy, openRunner, type RunnerProbe } from '../src/workload/probe.ts';
+import { endContainers, notIsolatedBy, openRunner, type RunnerProbe } from '../src/workload/probe.ts';
 import type { ContainerSpec, Runner, RunnerContainer } from '../src/workload/runner.ts';
+import { Closing } from './closing.ts';
 import { busyboxFiles, type ImageRegistry, startImageRegistry } from './image-registry.ts';
 import { needs } from './tier.ts';
 
@@ -49,11 +50,16 @@ export function runnerSuite(probe: (dir: string) => Promise<RunnerProbe>): void 
     runner = await openRunner(join(dir, 'node'), found);
   });
 
+  // What a test that failed half-way left running would take its time from all others.
+  afterEach(() => runner?.endAll(0));
+
   after(async () => {
-    await runner?.endAll(0);
-    await runner?.close();
-    await registry?.close();
-    rmSync(dir, { recursive: true, force: true });
+    const closing = new Closing();
+    closing.add('the directory', () => rmSync(dir, { recursive: true, force: true }));
+    closing.add('the registry', () => registry?.close());
+    closing.add('the runner', () => runner?.close());
+    closing.add('the containers', () => endContainers(join(dir, 'node'), 0));
+    await closing.close();
   });
 
   const trust = () => ({ caPem: registry.caPem, auth: registry.auth });
@@ -347,9 +353,12 @@ export function runnerSuite(probe: (dir: string) => Promise<RunnerProbe>): void 
       });
     });
     const kept = setInterval(() => {}, 1000);
-    await runner.start(spec(['/bin/true']));
-    await told;
-    clearInterval(kept);
+    try {
+      await runner.start(spec(['/bin/true']));
+      await told;
+    } finally {
+      clearInterval(kept);
+    }
   });
 
   test('containers survive the runner: another one finds them, and their exit codes', async () => {

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { names } from '../src/api/names.ts';
 import { implicitName } from '../src/gates/run-request.ts';
@@ -13,6 +10,7 @@ import { recordKeys } from '../src/update/record.ts';
 import { reportKeyKeys, reportKeyName } from '../src/update/reporter.ts';
 import { testRepository } from './bundles.ts';
 import { checkManifest, framed } from './check-output.ts';
+import { Closing } from './closing.ts';
 import {
   type ControlPlane,
   included,
@@ -23,9 +21,9 @@ import {
   startControlPlane,
   untilVersion,
 } from './control-plane.ts';
+import { runUntilKilled } from './controller-process.ts';
 import { playNodes, playOperators } from './operators.ts';
 import { reportOf } from './reports.ts';
-import { repository } from './tier.ts';
 
 const { clusterVersionNamespace } = names('standalone');
 
@@ -146,9 +144,8 @@ async function desire(plane: ControlPlane, desiredUpdate: object | null): Promis
 }
 
 describe('the update controller, on the embedded API', () => {
+  const closing = new Closing();
   let plane: ControlPlane;
-  let stop: AbortController;
-  let running: Promise<unknown>;
   let checkEnds: PodEnd;
   let started: string[];
   let toldFirst: string | undefined;
@@ -160,6 +157,7 @@ describe('the update controller, on the embedded API', () => {
       { version: '1.1.0', previous: ['1.0.0'], manifests, images: images('2') },
       { version: '2.0.0', previous: ['1.1.0'] },
     ]);
+    closing.add('the API', () => plane.close());
     checkEnds = {
       exitCode: 3,
       output: framed({
@@ -168,17 +166,21 @@ describe('the update controller, on the embedded API', () => {
         ],
       }),
     };
-    stop = new AbortController();
+    const stop = new AbortController();
     const jobs = playJobs(plane.client, () => checkEnds, stop.signal);
     started = jobs.started;
     const options = { ...plane.options(stop.signal), client: jobs.client };
-    running = Promise.all([
+    const running = Promise.all([
       jobs.done,
       playOperators(plane.client, stop.signal),
       playNodes(plane.client, (node) => mayReboot.has(node), stop.signal),
       runPreflightController(options),
       runUpdateController({ ...options, initialRelease: image(plane, '1.0.0') }),
     ]);
+    closing.add('the controllers', () => {
+      stop.abort();
+      return running;
+    });
     // With a fleet lock the control plane may stage ahead; its slots let one node go at a time.
     const { FleetLockGroup } = plane.client.kinds;
     await plane.client.create(FleetLockGroup, { metadata: { name: 'default' }, spec: { slots: 1 } });
@@ -191,11 +193,7 @@ describe('the update controller, on the embedded API', () => {
     await plane.hold('1.0.0');
   });
 
-  after(async () => {
-    stop.abort();
-    await running;
-    await plane.close();
-  });
+  after(() => closing.close());
 
   test('a cluster without a history is installed with the first release, which is waited for in calm words', async () => {
     assert.match(toldFirst ?? '', /^waiting for a node to tell that it holds the first release, .*: sha256:/);
@@ -477,15 +475,14 @@ describe('the update controller, on the embedded API', () => {
 });
 
 test('the controller killed with -9 at every step of an update goes on, and nothing is done twice', async (t) => {
+  const closing = new Closing();
+  t.after(() => closing.close());
   const plane = await startControlPlane([
     { version: '1.0.0', manifests: {}, images: images('1') },
     { version: '1.1.0', previous: ['1.0.0'], manifests, images: images('2') },
   ]);
+  closing.add('the API', () => plane.close());
   const stop = new AbortController();
-  t.after(async () => {
-    stop.abort();
-    await plane.close();
-  });
   const jobs = playJobs(plane.client, () => ({ exitCode: 0, output: framed({}) }), stop.signal);
   const options = { ...plane.options(stop.signal), client: jobs.client };
   const hands = [
@@ -494,17 +491,22 @@ test('the controller killed with -9 at every step of an update goes on, and noth
     playNodes(plane.client, () => true, stop.signal),
     runPreflightController(options),
   ];
+  closing.add('the controllers', () => {
+    stop.abort();
+    return Promise.all(hands);
+  });
   await plane.hold('1.0.0');
   await plane.hold('1.1.0');
   const { client } = plane;
   const state = async () => (await readVersion(client))?.status?.history?.[0];
+  const initial = { UPDATE_INITIAL: image(plane, '1.0.0') };
   const run = (fault: string | undefined, version = '1.1.0') =>
-    runUntilKilled(plane, fault, async () => {
+    runUntilKilled(plane, fault, initial, async () => {
       const entry = await state();
       return entry?.version === version && entry.state === 'Completed';
     });
 
-  assert.equal(await run(undefined, '1.0.0'), 'completed', 'the first release is installed');
+  assert.equal(await run(undefined, '1.0.0'), 'done', 'the first release is installed');
   await desire(plane, { version: '1.1.0' });
   assert.equal(await run('update-recorded'), 'killed');
   assert.equal((await state())?.version, '1.0.0', 'it was written down, and not let through yet');
@@ -512,7 +514,7 @@ test('the controller killed with -9 at every step of an update goes on, and noth
   assert.deepEqual([(await state())?.version, (await state())?.state], ['1.1.0', 'Partial']);
   let kills = 0;
   for (let passage = 1; passage < 30; passage += 1) {
-    if ((await run(`update-task:${passage}`)) === 'completed') break;
+    if ((await run(`update-task:${passage}`)) === 'done') break;
     kills += 1;
   }
   assert.ok(kills >= 7, `killed ${kills} times on its way`);
@@ -535,43 +537,4 @@ test('the controller killed with -9 at every step of an update goes on, and noth
   const kind = await client.resolveKind('demo.example.io/v1', 'Widget');
   assert.ok(kind !== undefined);
   assert.equal((await client.get(kind, 'main')).metadata.generation, 1);
-  stop.abort();
-  await Promise.all(hands);
 });
-
-/** Runs the controller as a process until the fault kills it, or until `done`; then ends it. */
-async function runUntilKilled(
-  plane: ControlPlane,
-  fault: string | undefined,
-  done: () => Promise<boolean>,
-): Promise<'killed' | 'completed'> {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(repository, 'tests', 'update-controller.ts')],
-    {
-      stdio: ['pipe', 'ignore', 'inherit'],
-      env: {
-        ...process.env,
-        UPDATE_KUBECONFIG: plane.cluster.kubeconfig,
-        UPDATE_BUNDLES: [...plane.releases.values()].map((release) => release.path).join(','),
-        UPDATE_KEY: plane.keyFile,
-        UPDATE_INITIAL: image(plane, '1.0.0'),
-        SLUICE_LOG: 'silent',
-        ...(fault === undefined ? {} : { SLUICE_FAULT: fault }),
-      },
-    },
-  );
-  const exited = once(child, 'exit');
-  const deadline = Date.now() + 30_000;
-  while (child.exitCode === null && child.signalCode === null) {
-    if (Date.now() > deadline)
-      throw new Error(
-        `the update did not move: ${JSON.stringify(progressing(await readVersion(plane.client)))}`,
-      );
-    if (await done()) break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  child.stdin.end();
-  await exited;
-  return child.signalCode === 'SIGKILL' ? 'killed' : 'completed';
-}

@@ -10,6 +10,7 @@ import { generateSigningKey } from '../src/trust/keys.ts';
 import { runUpdateController } from '../src/update/controller.ts';
 import { recordKeys } from '../src/update/record.ts';
 import { checkManifest, framed } from './check-output.ts';
+import { Closing } from './closing.ts';
 import { until } from './content-plane.ts';
 import {
   type ControlPlane,
@@ -47,9 +48,8 @@ const blocks: PodEnd = {
 };
 
 describe('sluice upgrade and sluice preflight, against real controllers', () => {
+  const closing = new Closing();
   let plane: ControlPlane;
-  let stop: AbortController;
-  let running: Promise<unknown>;
   let ends = blocks;
 
   before(async () => {
@@ -57,16 +57,21 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       { version: '1.0.0', manifests },
       { version: '1.1.0', previous: ['1.0.0'], manifests },
     ]);
-    stop = new AbortController();
+    closing.add('the API', () => plane.close());
+    const stop = new AbortController();
     const jobs = playJobs(plane.client, () => ends, stop.signal);
     const options = { ...plane.options(stop.signal), client: jobs.client };
     const initialRelease = `quay.example/release@${plane.releases.get('1.0.0')?.payload}`;
-    running = Promise.all([
+    const running = Promise.all([
       jobs.done,
       playOperators(plane.client, stop.signal),
       runPreflightController(options),
       runUpdateController({ ...options, initialRelease }),
     ]);
+    closing.add('the controllers', () => {
+      stop.abort();
+      return running;
+    });
     await plane.hold('1.0.0');
     await untilVersion(
       plane.client,
@@ -75,11 +80,7 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     );
   });
 
-  after(async () => {
-    stop.abort();
-    await running;
-    await plane.close();
-  });
+  after(() => closing.close());
 
   async function sluice(words: string[], exit: number) {
     const { code, stdout, stderr } = await run(

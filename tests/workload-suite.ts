@@ -6,6 +6,7 @@ import { runClusterControllers } from '../src/cluster/controllers.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { run } from '../src/process/run.ts';
 import type { RunnerProbe } from '../src/workload/probe.ts';
+import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { type KubeletNode, startKubeletNode } from './kubelet-node.ts';
 import { needs } from './tier.ts';
@@ -36,10 +37,14 @@ export function workloadSuite(probe: (dir: string) => Promise<RunnerProbe>): voi
   });
 
   after(async () => {
-    abort.abort();
-    await controllers;
-    await node?.close();
-    await cluster?.close();
+    const closing = new Closing();
+    closing.add('the cluster', () => cluster?.close());
+    closing.add('the node', () => node?.close());
+    closing.add('the controllers', () => {
+      abort.abort();
+      return controllers;
+    });
+    await closing.close();
   });
 
   async function createJob(name: string, pod: Partial<PodSpec>, spec: Partial<Job['spec']> = {}) {
@@ -199,6 +204,13 @@ export function workloadSuite(probe: (dir: string) => Promise<RunnerProbe>): voi
     assert.match(await kubectl('rollout', 'status', 'deployment/operator'), /successfully rolled out/);
     await kubectl('set', 'env', 'deployment/operator', 'VERSION=2');
     assert.match(await kubectl('rollout', 'status', 'deployment/operator'), /successfully rolled out/);
+    // Old Pods that are ending match as well, and are gone when kubectl asks for their logs.
+    const pods = async () =>
+      (await kubectl('get', 'pods', '-l', 'app=operator', '-o', 'name')).trim().split('\n');
+    for (const end = Date.now() + 30_000; (await pods()).length > 2; ) {
+      assert.ok(Date.now() < end, 'the old Pods do not go');
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
     assert.match(await kubectl('logs', '-l', 'app=operator', '--tail=1'), /version 2/);
     await kubectl('delete', 'deployment', 'operator', '--timeout=30s');
   });

@@ -131,7 +131,9 @@ test('S8 signatures that do not hold hide none that does, however many there are
   const many = Array.from({ length: 256 }, () => new Uint8Array(0));
   await assert.rejects(verify([...many, good], [redhat]), { code: 'SignatureUntrusted' });
   const sized = Array.from({ length: 30 }, (_, index) => new Uint8Array(65 * 1024 + index));
-  await assert.rejects(verify(sized, [redhat]), { message: /(?:a signature has \d+ bytes; ){9}and 21 more\)$/ });
+  await assert.rejects(verify(sized, [redhat]), {
+    message: /(?:a signature has \d+ bytes; ){9}and 21 more\)$/,
+  });
 });
 
 test('a keyring that cannot be read is named, not passed over', needs('gpg'), async () => {

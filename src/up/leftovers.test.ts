@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { endless } from '../../tests/endless.ts';
+import { containerDirectory, endless } from '../../tests/endless.ts';
 import { needs } from '../../tests/tier.ts';
 import { claimFile } from '../durable/claim.ts';
 import { openRunner, probeRunner } from '../workload/probe.ts';
@@ -12,13 +9,16 @@ import { clearLeftovers } from './leftovers.ts';
 import { type UpState, writeState } from './state.ts';
 
 test('what a killed cluster left of its containers is ended, on every node', needs('busybox'), async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-leftovers-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const placesOf = (dir: string) =>
+    upLayout(dir)
+      .nodes(2, 62)
+      .map(({ containers }) => containers);
+  const dir = containerDirectory(t, 'leftovers', placesOf);
   const layout = upLayout(dir);
   assert.equal(await clearLeftovers(layout), false, 'no cluster was ever started here');
   // No process has this start time, so the cluster is dead.
   await writeState(layout, { pid: process.pid, startTicks: -1 } as unknown as UpState);
-  const places = layout.nodes(2, 62).map(({ containers }) => containers);
+  const places = placesOf(dir);
   for (const containers of places) {
     const runner = await openRunner(containers, await probeRunner(containers, 'sandbox'));
     await runner.start(endless(containers));

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { endless } from '../../tests/endless.ts';
+import { containerDirectory, endless } from '../../tests/endless.ts';
 import { runnerSuite } from '../../tests/runner-suite.ts';
 import { needs } from '../../tests/tier.ts';
 import { run } from '../process/run.ts';
@@ -38,8 +38,7 @@ runnerSuite(async (dir) => {
 });
 
 test('a killed supervisor: what it supervised ends, and is told as killed', needs('busybox'), async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-shim-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = containerDirectory(t, 'shim');
   const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
   const id = await runner.start(endless(dir));
   const state = JSON.parse(readFileSync(join(dir, 'sandbox', 'containers', id, 'state.json'), 'utf8'));
@@ -55,17 +54,19 @@ test('a killed supervisor: what it supervised ends, and is told as killed', need
 });
 
 test('who looks while containers start takes none for killed', needs('busybox'), async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-start-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = containerDirectory(t, 'start');
   const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
   let looking = true;
   // Each look is a moment apart from the others, so that one of them falls into the end of a start.
   const looks = Array.from({ length: 60 }, async () => {
     while (looking) await runner.list();
   });
-  for (let times = 0; times < 2; times += 1) await runner.start(endless(dir));
-  looking = false;
-  await Promise.all(looks);
+  try {
+    for (let times = 0; times < 2; times += 1) await runner.start(endless(dir));
+  } finally {
+    looking = false;
+    await Promise.all(looks);
+  }
   assert.deepEqual(
     (await runner.list()).map(({ state }) => state.phase),
     Array.from({ length: 2 }, () => 'running'),
@@ -75,8 +76,7 @@ test('who looks while containers start takes none for killed', needs('busybox'),
 });
 
 test('what a killed node left is ended without a probe', needs('busybox'), async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-left-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = containerDirectory(t, 'left');
   await endContainers(dir, 0);
   const runner = await openRunner(dir, await probeRunner(dir, 'sandbox'));
   await runner.start(endless(dir));
