@@ -172,7 +172,7 @@ async function findOsImage(
   const found = [];
   for (const { image, plan } of planned) {
     if (image.role !== 'component' || (wanted !== undefined && image.name !== wanted)) continue;
-    const { labels } = await anyConfig(plan.content, plan.from, image.digest, platform);
+    const { labels = {} } = (await anyConfig(plan.content, plan.from, image.digest, platform)) ?? {};
     const kernel = labels['ostree.linux'];
     if (wanted === undefined && !isOsImage(labels)) continue;
     const version = labels['org.opencontainers.image.version'] ?? labels.version;

@@ -48,7 +48,7 @@ export async function readCatalogImages(
   digest: Digest,
   platform: string | undefined,
 ): Promise<CatalogImage[]> {
-  const { labels } = await anyConfig(content, repository, digest, platform);
+  const { labels = {} } = (await anyConfig(content, repository, digest, platform)) ?? {};
   const configs = labels[configsLabel];
   if (configs === undefined) {
     const what =

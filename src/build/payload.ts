@@ -90,13 +90,18 @@ export async function buildPayload(options: BuildPayloadOptions): Promise<BuiltP
       const digest = await imageOf(source, `image ${tag}`);
       const config = await anyConfig(source.content, source.repository, digest);
       const pullSpec = `${repositoryOf(tag, operators, options.repository ?? repositoryDefault)}@${digest}`;
-      images.set(tag, { tag, pullSpec, labels: config.labels, architecture: config.architecture });
+      images.set(tag, {
+        tag,
+        pullSpec,
+        labels: config?.labels ?? {},
+        architecture: config?.architecture ?? '',
+      });
     }
     const { manifests, whereOf } = payloadManifests(operators, images, options.version);
     const digests = new Set([...images.values()].map(({ pullSpec }) => pullSpec.split('@')[1] ?? ''));
     const taken = takenOf(manifests, digests, (file) => whereOf.get(file) ?? file);
     const base = options.base === undefined ? undefined : await opener.open(options.base);
-    const architecture = [...images.values()][0]?.architecture;
+    const architecture = [...images.values()].map((each) => each.architecture).find((each) => each !== '');
     const descriptor = await buildImage({
       out: options.out,
       files: releaseFiles(options, images, manifests),

@@ -1,10 +1,10 @@
-import { type ClosureItem, type ImageRoot, imageClosure, indexDepthMax } from '../bundle/closure.ts';
+import { type ClosureItem, type ImageRoot, imageClosure } from '../bundle/closure.ts';
 import type { Attachment } from '../bundle/document.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
-import { isIndexType, isSchema1Type, type Platform, schema1 } from '../oci/manifest.ts';
+import { platformsOf } from '../oci/image.ts';
+import { isSchema1Type, schema1 } from '../oci/manifest.ts';
 import { requirePlatform } from '../oci/platform.ts';
-import { readManifest } from '../oci/read.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { findAttached } from './attached.ts';
 
@@ -78,25 +78,8 @@ async function checkRoot(
   { image, digest, platforms }: PlanTarget,
 ): Promise<void> {
   if (platforms === undefined) return;
-  const named = await platformsOf(source, digest, 0);
+  const named = await platformsOf(source.content, source.repository, digest);
   requirePlatform(named, platforms, `image ${image}`);
-}
-
-/** The platforms that an index and the indexes in it name; none of an image. */
-async function platformsOf(
-  source: { readonly content: ContentSource; readonly repository: string },
-  digest: Digest,
-  depth: number,
-): Promise<Platform[]> {
-  if (depth > indexDepthMax) return []; // The closure refuses it, with the image's name.
-  const { manifest } = await readManifest(source.content, source.repository, digest);
-  if (manifest.kind !== 'index') return [];
-  const found: Platform[] = [];
-  for (const { platform, mediaType, digest: child } of manifest.manifests) {
-    if (platform !== undefined) found.push(platform);
-    else if (isIndexType(mediaType)) found.push(...(await platformsOf(source, child, depth + 1)));
-  }
-  return found;
 }
 
 async function requireHere(

@@ -7,7 +7,7 @@ import type { VerifiedBundle } from './bundle.ts';
 import { bundleRepository } from './document.ts';
 
 /** Indexes inside indexes; real ones have two levels. */
-export const indexDepthMax = 8;
+const indexDepthMax = 8;
 /** Descriptors of one image: an index of a hundred platforms with a hundred layers each. */
 const descriptorsMax = 10_000;
 

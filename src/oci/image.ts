@@ -1,7 +1,13 @@
 import { SluiceError } from '../errors/error.ts';
 import { type Digest, isDigest } from './digest.ts';
 import { parseStrictJson } from './json.ts';
-import type { Descriptor, ImageManifest, IndexManifest, Platform } from './manifest.ts';
+import {
+  type Descriptor,
+  type ImageManifest,
+  type IndexManifest,
+  isIndexType,
+  type Platform,
+} from './manifest.ts';
 import { readBlob, readManifest } from './read.ts';
 import type { ContentSource } from './source.ts';
 
@@ -22,18 +28,23 @@ export interface ImageConfig {
 
 const configBytesMax = 4 * 1024 * 1024;
 const indexDepthMax = 10;
+/** Indexes of one image that are read to find a platform. */
+const indexesMax = 1000;
 
-/** The child for a platform; undefined where there is none. A child without a platform (a nested index) fits any. */
-export function pickPlatform(
+interface FoundImage {
+  readonly digest: Digest;
+  readonly manifest: ImageManifest;
+}
+
+/** Children in which an image for a platform may be; one without a platform (a nested index) may have any. */
+function candidatesFor(
   index: IndexManifest,
   platform: { os: string; architecture: string },
-): Descriptor | undefined {
-  const fits = (found: Platform | undefined) =>
+): readonly Descriptor[] {
+  const fits = ({ platform: found }: Descriptor) =>
     found?.os === platform.os && found.architecture === platform.architecture;
-  return (
-    index.manifests.find((child) => fits(child.platform)) ??
-    index.manifests.find((child) => child.platform === undefined && child.artifactType === undefined)
-  );
+  const mayHave = (child: Descriptor) => child.platform === undefined && child.artifactType === undefined;
+  return [...index.manifests.filter(fits), ...index.manifests.filter(mayHave)];
 }
 
 /** The architecture of this machine as images name it (Go's GOARCH). */
@@ -51,24 +62,54 @@ export async function resolveImage(
   repository: string,
   reference: string,
   platform: { os: string; architecture: string } = { os: 'linux', architecture: ownArchitecture() },
-): Promise<{ digest: Digest; manifest: ImageManifest }> {
-  let next = reference;
-  for (let depth = 0; depth <= indexDepthMax; depth += 1) {
-    const { raw, manifest } = await readManifest(source, repository, next);
-    if (manifest.kind === 'image') return { digest: raw.digest, manifest };
-    const child = pickPlatform(manifest, platform);
-    if (child === undefined) {
+): Promise<FoundImage> {
+  const { raw, manifest } = await readManifest(source, repository, reference);
+  if (manifest.kind === 'image') return { digest: raw.digest, manifest };
+  let indexes = 0;
+  const within = async (index: IndexManifest, depth: number): Promise<FoundImage | undefined> => {
+    indexes += 1;
+    if (depth > indexDepthMax || indexes > indexesMax) {
       throw new SluiceError(
-        'ContentMissing',
-        `${repository}@${raw.digest} has no image for ${platform.os}/${platform.architecture}`,
+        'InputTooLarge',
+        `${repository}@${raw.digest} nests indexes deeper than ${indexDepthMax}, or more than ${indexesMax} of them`,
       );
     }
-    next = child.digest;
-  }
+    for (const child of candidatesFor(index, platform)) {
+      const next = await readManifest(source, repository, child.digest);
+      if (next.manifest.kind === 'image') return { digest: next.raw.digest, manifest: next.manifest };
+      const found = await within(next.manifest, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  const found = await within(manifest, 1);
+  if (found !== undefined) return found;
   throw new SluiceError(
-    'InputTooLarge',
-    `${repository}@${reference} nests indexes deeper than ${indexDepthMax}`,
+    'ContentMissing',
+    `${repository}@${raw.digest} has no image for ${platform.os}/${platform.architecture}`,
   );
+}
+
+/** The platforms that an index and the indexes in it name; none of an image. Errors: ContentMissing. */
+export async function platformsOf(
+  source: ContentSource,
+  repository: string,
+  digest: Digest,
+): Promise<Platform[]> {
+  const found: Platform[] = [];
+  let indexes = 0;
+  const walk = async (reference: string, depth: number): Promise<void> => {
+    indexes += 1;
+    if (depth > indexDepthMax || indexes > indexesMax) return; // Whoever takes all of it refuses it.
+    const { manifest } = await readManifest(source, repository, reference);
+    if (manifest.kind !== 'index') return;
+    for (const child of manifest.manifests) {
+      if (child.platform !== undefined) found.push(child.platform);
+      else if (isIndexType(child.mediaType)) await walk(child.digest, depth + 1);
+    }
+  };
+  await walk(digest, 0);
+  return found;
 }
 
 /**
