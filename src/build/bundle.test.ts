@@ -12,6 +12,7 @@ import { type BundleRole, bundleRepository } from '../bundle/document.ts';
 import { verifyMedia } from '../bundle/medium.ts';
 import { openMedia } from '../media/media.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
+import { ownArchitecture } from '../oci/image.ts';
 import { createLayoutWriter } from '../oci/layout.ts';
 import { mediaTypes } from '../oci/manifest.ts';
 import { run, runOrThrow } from '../process/run.ts';
@@ -251,6 +252,19 @@ test('I10 other content under the same name is a conflict, and what stands there
     message: /under the name/,
   });
   assert.deepEqual(await problems(out), []);
+});
+
+test('M12 images of one platform that is not the one wanted are told of, since they go along', async () => {
+  const [own, other] = ownArchitecture() === 'arm64' ? ['arm64', 'amd64'] : [ownArchitecture(), 'arm64'];
+  const told = async (platform: string) =>
+    (await build({ platforms: [platform] })).notes.filter((note) => note.includes('goes along'));
+  assert.deepEqual(await told(`linux/${own}`), []);
+  assert.deepEqual(
+    await told(`linux/${other}`),
+    ['os', 'web'].map(
+      (name) => `${name} is for linux/${own} alone, and goes along though linux/${other} is asked for`,
+    ),
+  );
 });
 
 test('a second release joins the first on the same media, and shares its blobs', async () => {

@@ -19,7 +19,7 @@ import { type Digest, digestOf } from '../oci/digest.ts';
 import type { Payload } from '../payload/payload.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { parsePrivateKey } from '../trust/keys.ts';
-import { anyConfig, isOsImage } from './config.ts';
+import { anyConfig, isOsImage, otherPlatforms } from './config.ts';
 import { planDelta, putDelta, removeDelta } from './delta.ts';
 import { composeBundle, putBundle } from './document.ts';
 import { openPayload, type PlannedImage, planImages, withReleaseSignatures } from './images.ts';
@@ -94,6 +94,9 @@ export async function buildBundle(options: BuildBundleOptions): Promise<BuiltBun
     const notes = [...told];
     const planned = await planImages(options, payload, source, opener);
     const document = await describe(options, payload, planned);
+    // The payload holds manifests; where it was built says nothing.
+    const run = planned.filter(({ image }) => image.role !== 'payload');
+    if (options.platforms !== undefined) notes.push(...(await otherPlatforms(run, options.platforms)));
     const composed = await composeBundle(document);
     const base =
       options.since === undefined ? undefined : await planDelta(options.since, planned, composed.digest);

@@ -1,6 +1,7 @@
 import { isSluiceError } from '../errors/error.ts';
 import type { Digest } from '../oci/digest.ts';
 import { type ImageConfig, ownArchitecture, platformsOf, readConfig, resolveImage } from '../oci/image.ts';
+import { readManifest } from '../oci/read.ts';
 import type { ContentSource } from '../oci/source.ts';
 
 /**
@@ -31,4 +32,30 @@ export async function anyConfig(
 /** Whether an image is one that nodes boot, by its labels: of bootc, or the kernel that rpm-ostree names. */
 export function isOsImage(labels: Readonly<Record<string, string>>): boolean {
   return labels['ostree.linux'] !== undefined || labels['containers.bootc'] !== undefined;
+}
+
+/**
+ * Images of one platform that is none of those wanted, as lines for people: what the wanted platform cannot run may
+ * be meant (data, for instance), and would be found out too late where it is not. Errors: those of the source.
+ */
+export async function otherPlatforms(
+  images: readonly {
+    readonly image: { readonly name: string; readonly digest: Digest };
+    readonly plan: { readonly content: ContentSource; readonly from: string };
+  }[],
+  platforms: readonly string[],
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const { image, plan } of images) {
+    const { manifest } = await readManifest(plan.content, plan.from, image.digest);
+    if (manifest.kind !== 'image') continue;
+    const { os, architecture } = await readConfig(plan.content, plan.from, image.digest);
+    const own = `${os}/${architecture}`;
+    if (os === '' || architecture === '') continue; // No image that is run.
+    if (platforms.some((each) => each === own || each.startsWith(`${own}/`))) continue;
+    found.push(
+      `${image.name} is for ${own} alone, and goes along though ${platforms.join(', ')} is asked for`,
+    );
+  }
+  return found;
 }
