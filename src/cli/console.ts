@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { SluiceError } from '../errors/error.ts';
 import { shellWord } from '../process/shell.ts';
-import { programName } from './called.ts';
 import { type ConnectOptions, findCluster, withConnection } from './connect.ts';
 import { note, print } from './output.ts';
 import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
@@ -125,8 +124,8 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
 
 /** Where links are asked for, and how: whoever reads the command may stand in any directory of this machine. */
 function linksAt(socket: string): { readonly socket: string; readonly linkCommand: string } {
-  const name = programName();
-  const program = name.includes('/') ? resolve(name) : name;
+  const called = process.env.SLUICE_PROGRAM || 'sluice';
+  const program = called.includes('/') ? resolve(called) : called;
   const words = [program, 'console', 'link', '--socket', socket];
   return { socket, linkCommand: words.map(shellWord).join(' ') };
 }

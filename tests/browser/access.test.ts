@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { sluiceGroup } from '../../src/api/kinds.ts';
@@ -62,7 +63,14 @@ describe('who may do what in the console', needs('browser'), () => {
   test('who has no token is told the command that gives a link, by the console that is asked', async () => {
     const socket = join(served.cluster.dir, 'with a blank.sock');
     const words = ['console', '--kubeconfig', served.cluster.kubeconfig, '--socket', socket];
-    const child = spawn(join(repository, 'sluice'), words, { stdio: ['ignore', 'pipe', 'ignore'] });
+    // The program may itself lie in a directory with a blank, and be called by a path from where somebody stood.
+    const home = join(served.cluster.dir, 'my programs');
+    mkdirSync(home);
+    symlinkSync(join(repository, 'sluice'), join(home, 'sluice'));
+    const child = spawn('./my programs/sluice', words, {
+      cwd: served.cluster.dir,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     const ended = once(child, 'exit');
     try {
       const [printed] = await once(child.stdout, 'data');
