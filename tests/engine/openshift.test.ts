@@ -23,6 +23,7 @@ import { freePort } from '../../src/up/network.ts';
 import { needs, repository } from '../tier.ts';
 import { writeTokenConfig } from './kubernetes.ts';
 import { apiInt, type OpenShiftCluster, startOpenShift } from './openshift.ts';
+import { assertOwnObjectsOnly } from './own-objects.ts';
 import { needsRealEngine } from './real.ts';
 import { grantedBy, type Right, usedBy } from './rights.ts';
 
@@ -440,6 +441,15 @@ for (const featureSet of ['default', 'preview'] as const) {
           `${account}: granted here alone, and not used`,
         );
       }
+    });
+
+    // After the rights: what is tried here in its name is refused, and written down.
+    test('an agent writes the objects of its own node alone', async () => {
+      const { real, client } = cluster;
+      const { machineConfigNamespace } = names('openshift');
+      await assertOwnObjectsOnly(real, client, {
+        ...{ account: 'sluice-node', namespace: machineConfigNamespace, node: 'master-0' },
+      });
     });
 
     test('a parameter that is missing wedges nobody; then everything of Sluice goes', async () => {
