@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { AnyObject } from '../../src/api/core.ts';
-import { annotations, labels, names } from '../../src/api/names.ts';
+import { annotations, labels, names, finalizers as ownFinalizers } from '../../src/api/names.ts';
 import type { ClusterVersion } from '../../src/api/resources.ts';
 import { installObjects } from '../../src/install/install.ts';
 import { parseManifests, shippedManifests } from '../../src/install/manifests.ts';
@@ -13,6 +13,8 @@ import { surveyCluster } from '../../src/install/survey.ts';
 import { uninstallObjects } from '../../src/install/uninstall.ts';
 import { applyObject } from '../../src/kube/apply.ts';
 import { ApiError } from '../../src/kube/error.ts';
+import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { connect } from '../../src/kube/platform.ts';
 import { waitFor } from '../../src/kube/wait.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { silentLogger } from '../../src/observe/log.ts';
@@ -505,6 +507,65 @@ for (const featureSet of ['default', 'preview'] as const) {
     });
   });
 }
+
+describe('OpenShift whose machine-config operator serves InternalReleaseImage itself', {
+  ...needsRealEngine(),
+  ...needs('shared-data'),
+}, () => {
+  let cluster: OpenShiftCluster;
+  before(async () => {
+    cluster = await startOpenShift({ featureSet: 'preview', internalReleaseImage: true });
+  });
+  after(() => cluster?.close());
+  const theirs = 'internalreleaseimages.machineconfiguration.openshift.io';
+  const definition = async () =>
+    (await cluster.client.get(cluster.client.kinds.CustomResourceDefinition, theirs)).metadata;
+
+  test('ours is in our own group, no agent comes to the nodes, and all of it stands', async () => {
+    const { client, real, shipped } = cluster;
+    assert.equal(client.kinds.InternalReleaseImage.group, 'sluice.dev');
+    assert.equal((await definition()).labels?.[labels.partOf], undefined, 'theirs is not touched');
+    assert.deepEqual(
+      shipped.filter(({ kind }) => kind === 'DaemonSet'),
+      [],
+    );
+    const checked = await run(join(repository, 'sluice'), [
+      ...['cluster', 'check', '--kubeconfig', real.kubeconfig],
+    ]);
+    assert.equal(checked.code, 0, checked.stdout + checked.stderr);
+    assert.match(checked.stdout, /the machine-config operator serves InternalReleaseImage itself/);
+    // Everybody else finds the same group as who installs.
+    const other = await connect(loadKubeconfig(real.kubeconfig));
+    try {
+      assert.equal(other.kinds.InternalReleaseImage.group, 'sluice.dev');
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('uninstalling takes ours, and leaves theirs with its object', async () => {
+    const { client, shipped } = cluster;
+    const kind = await client.resolveKind('machineconfiguration.openshift.io/v1', 'InternalReleaseImage');
+    assert.ok(kind !== undefined);
+    const { internalReleaseImage } = names('openshift');
+    const release = { spec: { releases: [{ name: 'ocp-release-bundle-4.17.1-x86_64' }] } };
+    const finalizers = ['machineconfiguration.openshift.io/internal-release-image'];
+    await client.create(kind, { metadata: { name: internalReleaseImage, finalizers }, ...release } as never);
+    await client.create(client.kinds.InternalReleaseImage, {
+      metadata: { name: internalReleaseImage, finalizers: [ownFinalizers.internalReleaseImage] },
+      ...release,
+    });
+    await uninstallObjects(client, shipped, { keepData: false, dryRun: false });
+    const { metadata } = await client.get(kind, internalReleaseImage);
+    assert.deepEqual([metadata.finalizers, metadata.deletionTimestamp], [finalizers, undefined]);
+    assert.equal((await definition()).deletionTimestamp, undefined);
+    const { objects } = await surveyCluster(client, shipped);
+    assert.deepEqual(
+      objects.filter(({ state }) => state !== 'missing'),
+      [],
+    );
+  });
+});
 
 /** What the roles of an account grant that bear its name. */
 function rightsOf(objects: readonly AnyObject[], account: string): Right[] {
