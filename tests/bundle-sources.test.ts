@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -321,6 +322,26 @@ test(
         code: 'SignatureMissing',
         message: /holds no ConfigMap/,
       });
+      // With a keyring they must be good: no other maker's, and not of another release.
+      const { keys: strange } = await gpg.makeKey('stranger');
+      const other = [...keyring, { name: 'stranger', keys: String(strange) }];
+      await assert.rejects(build('untrusted', [store], other), {
+        code: 'SignatureUntrusted',
+        message: new RegExp(
+          `unable to verify ${release.payload} against keyrings: stranger \\(.*[0-9A-F]{16}`,
+        ),
+      });
+      const wrong = join(directory, 'wrong-signatures');
+      await mkdir(join(wrong, release.payload.replace(':', '=')), { recursive: true });
+      await writeFile(
+        join(wrong, release.payload.replace(':', '='), 'signature-1'),
+        await gpg.sign('release', releaseClaim(release.digest)),
+      );
+      await assert.rejects(build('of-another', [wrong], keyring), {
+        code: 'SignatureUntrusted',
+        message: new RegExp(`the signature is for ${release.digest}`),
+      });
+      assert.ok(!existsSync(join(directory, 'untrusted')), 'nothing is written before that');
       await assert.rejects(build('none', [join(directory, 'nowhere')], []), {
         code: 'SignatureMissing',
         message: /none in/,
