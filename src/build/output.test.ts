@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { needs, repository } from '../../tests/tier.ts';
+import { deltaTag, readDelta } from '../bundle/delta.ts';
+import { bundleRepository } from '../bundle/document.ts';
 import { verifyMedia } from '../bundle/medium.ts';
 import { openMedia } from '../media/media.ts';
+import type { Digest } from '../oci/digest.ts';
 import { runOrThrow } from '../process/run.ts';
+import { openStore } from '../store/store.ts';
 import { buildBundle } from './bundle.ts';
+import { putDelta } from './delta.ts';
 
 const key = testKey();
 let directory: string;
@@ -231,6 +236,49 @@ test('a delta carries only what its base lacks, is the same bundle, and says wha
   await assert.rejects(build(join(directory, 'no'), { since: inventory }), {
     code: 'InputInvalid',
     message: /which blobs/,
+  });
+});
+
+test('what is left out counts only where a trusted key says so, of this very bundle', async (t) => {
+  const copied = async () => {
+    const root = await mkdtemp(join(directory, 'claimed-'));
+    t.after(() => rm(root, { recursive: true, force: true }));
+    await cp(join(directory, 'delta'), root, { recursive: true });
+    return { root, store: await openStore(root) };
+  };
+  const codes = async (root: string) => [...new Set((await verify(root)).problems.map((each) => each.code))];
+  const read = async (root: string, bundle: Digest) => {
+    const media = await openMedia(root);
+    return await readDelta(media.content, bundle, [key.trusted]).finally(() => media.close());
+  };
+
+  // Whoever takes blobs away cannot call the rest a delta.
+  const stranger = await copied();
+  const subject = await stranger.store.manifest(bundleRepository, next.digest);
+  assert.ok(subject !== undefined);
+  const { mediaType, digest, bytes } = subject;
+  const lacks = (await read(stranger.root, next.digest))?.lacks ?? new Map();
+  await putDelta(
+    stranger.store,
+    { bundle: next.digest, since: [], lacks },
+    testKey('stranger').pair.privatePem,
+    {
+      mediaType,
+      digest,
+      size: bytes.length,
+    },
+  );
+  await assert.rejects(read(stranger.root, next.digest), { code: 'SignatureUntrusted' });
+  assert.ok((await codes(stranger.root)).includes('SignatureUntrusted'));
+
+  // Nor with what was signed of another bundle.
+  const other = await copied();
+  const signed = await other.store.resolveTag(bundleRepository, deltaTag(next.digest));
+  assert.ok(signed !== undefined);
+  await other.store.tag(bundleRepository, deltaTag(release.digest), signed);
+  await assert.rejects(read(other.root, release.digest), {
+    code: 'DigestMismatch',
+    message: new RegExp(`was made for ${next.digest}`),
   });
 });
 

@@ -8,8 +8,10 @@ import { verifyMedia } from '../bundle/medium.ts';
 import { programDirectory } from '../bundle/program.ts';
 import { isSluiceError } from '../errors/error.ts';
 import { openMedia } from '../media/media.ts';
+import { digestOf, hexOf } from '../oci/digest.ts';
 import { runOrThrow } from '../process/run.ts';
 import { programVersion } from '../program/build.ts';
+import { signBytes } from '../trust/checksums.ts';
 import { buildBundle } from './bundle.ts';
 import { findProgramFiles } from './program.ts';
 
@@ -109,6 +111,25 @@ test('the bundle is the very same with the program beside it, and a changed prog
   ]);
   await rm(join(copy, programDirectory, 'SHA256SUMS.sig'));
   assert.deepEqual(await problems(copy), ['sluice-program/SHA256SUMS: SignatureMissing']);
+});
+
+test('a program that somebody else has listed and signed is refused', async () => {
+  const copy = join(directory, 'exchanged');
+  await cp(media, copy, { recursive: true });
+  const program = join(copy, programDirectory);
+  const name = `sluice-${version}-linux-x64`;
+  await writeFile(join(program, name), 'evil');
+  const text = await readFile(join(program, 'SHA256SUMS'), 'utf8');
+  const sums = text.replace(
+    new RegExp(`^.*  ${name}$`, 'm'),
+    `${hexOf(digestOf(Buffer.from('evil')))}  ${name}`,
+  );
+  assert.notEqual(sums, text);
+  await writeFile(join(program, 'SHA256SUMS'), sums);
+  assert.deepEqual(await problems(copy), ['sluice-program/SHA256SUMS: SignatureUntrusted']);
+  const { privatePem } = testKey('stranger').pair;
+  await writeFile(join(program, 'SHA256SUMS.sig'), signBytes(Buffer.from(sums), privatePem));
+  assert.deepEqual(await problems(copy), ['sluice-program/SHA256SUMS: SignatureUntrusted']);
 });
 
 test('a program that is not what its list says, or that is not there, goes onto no media', async () => {

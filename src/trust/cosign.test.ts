@@ -44,7 +44,11 @@ test('a trusted key that signed another kind of document proves nothing about an
     '[]',
     '{"critical":null}',
     JSON.stringify({
-      critical: { type: 'atomic container signature', image: { 'docker-manifest-digest': digest } },
+      critical: {
+        type: 'atomic container signature',
+        image: { 'docker-manifest-digest': digest },
+        identity: { 'docker-reference': 'a/b' },
+      },
     }),
     JSON.stringify({
       critical: {
@@ -79,6 +83,19 @@ test('any changed bit of the document or of the signature is noticed', () => {
     }),
     { numRuns: 200 },
   );
+});
+
+test('one signature is one text: what decodes to the same bytes in another spelling is none', () => {
+  // Only with as many bytes does the last sign hold bits that decoding leaves out.
+  let text = '';
+  while (!text.endsWith('==')) text = signText('x');
+  assert.equal(verifySignature(Buffer.from('x'), text, trusted)?.name, 'mine');
+  const signs = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const next = signs[signs.indexOf(text.at(-3) ?? '') + 1];
+  for (const other of [`${text.slice(0, -3)}${next}==`, text.slice(0, -2), text.slice(0, -1)]) {
+    assert.deepEqual(Buffer.from(other, 'base64'), Buffer.from(text, 'base64'));
+    assert.equal(verifySignature(Buffer.from('x'), other, trusted), undefined, other);
+  }
 });
 
 test('any text as a signature is refused without an exception', () => {
