@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { SluiceError } from '../errors/error.ts';
 import { counted } from '../observe/count.ts';
 import { type Digest, digestOf, isDigest } from '../oci/digest.ts';
@@ -8,8 +9,8 @@ import type { BlobReader, ContentSource, RawManifest } from '../oci/source.ts';
 import type { Tree, TreeFile } from '../store/tree.ts';
 
 // The archives that `docker save` and `podman save` write: manifest.json names for each image its configuration and
-// its layers, not packed. Such an image has no manifest of its own, so it gets one here that holds the very same
-// bytes: the same archive always has the same digest.
+// its layers, mostly not packed (docker's store of containerd packs them). Such an image has no manifest of its own, so
+// it gets one here that holds the very same bytes: the same archive always has the same digest.
 
 const indexFile = 'manifest.json';
 const indexBytesMax = 16 * 1024 * 1024;
@@ -107,12 +108,12 @@ async function composeManifest(tree: Tree, entry: Entry, places: Map<Digest, str
       : (places.get(digest) ?? samePlace(entry, diffIds, digest, path));
     const file = await open(tree, place);
     try {
-      await requirePlain(file, `${tree.label}: ${place}`);
-      layers.push({ mediaType: mediaTypes.ociLayerTar, digest, size: file.size });
+      const layer = await layerOf(file, digest);
+      layers.push(layer);
+      places.set(layer.digest, place);
     } finally {
       await file.close();
     }
-    places.set(digest, place);
   }
   const manifest = { schemaVersion: 2, mediaType: mediaTypes.ociManifest, config, layers };
   const bytes = Buffer.from(JSON.stringify(manifest));
@@ -123,13 +124,23 @@ function samePlace(entry: Entry, diffIds: readonly Digest[], digest: Digest, pat
   return entry.layers.find((other, index) => other !== path && diffIds[index] === digest) ?? path;
 }
 
-async function requirePlain(file: TreeFile, where: string): Promise<void> {
-  const start = Buffer.from(await file.read(0, 4));
-  const isPacked = start.readUInt16BE(0) === 0x1f8b || start.toString('hex') === '28b52ffd';
-  if (!isPacked) return;
-  throw new SluiceError('InputInvalid', `${where} is packed, which docker and podman do not write`, {
-    next: 'Copy the image with skopeo to an OCI layout (oci:DIR:REF) and give that.',
-  });
+/** A layer that is not packed has the digest that the configuration names; of another one its own bytes decide. */
+async function layerOf(file: TreeFile, diffId: Digest): Promise<Descriptor> {
+  const start = Buffer.from(await file.read(0, 4)).toString('hex');
+  const mediaType = start.startsWith('1f8b')
+    ? mediaTypes.ociLayerGzip
+    : start === '28b52ffd'
+      ? mediaTypes.ociLayerZstd
+      : undefined;
+  if (mediaType === undefined) return { mediaType: mediaTypes.ociLayerTar, digest: diffId, size: file.size };
+  const hash = createHash('sha256');
+  for (let at = 0; at < file.size; ) {
+    const chunk = await file.read(at, Math.min(chunkBytes, file.size - at));
+    if (chunk.length === 0) break;
+    hash.update(chunk);
+    at += chunk.length;
+  }
+  return { mediaType, digest: `sha256:${hash.digest('hex')}`, size: file.size };
 }
 
 async function openBlob(tree: Tree, path: string, offset: number): Promise<BlobReader> {
