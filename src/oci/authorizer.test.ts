@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseChallenges } from './authorizer.ts';
+import type { HttpClient, HttpResponse } from '../http/client.ts';
+import { createAuthorizer, parseChallenges } from './authorizer.ts';
 
 test('challenges as registries write them', () => {
   const [bearer, basic] = parseChallenges([
@@ -19,4 +20,36 @@ test('challenges as registries write them', () => {
     ['basic', 'bearer'],
   );
   assert.deepEqual(parseChallenges(undefined), []);
+});
+
+test('no password is sent in clear for a token, unless the registry was named as one without TLS', async () => {
+  const asked: string[] = [];
+  const answered = { status: 200, text: async () => '{"token":"t"}', discard: async () => {} };
+  const http = {
+    request: async ({ url }: { url: string }) => {
+      asked.push(url);
+      return answered;
+    },
+  } as unknown as HttpClient;
+  const challenge = (realm: string) =>
+    ({ headers: { 'www-authenticate': `Bearer realm="${realm}",service="s"` } }) as unknown as HttpResponse;
+  const of = (insecure: boolean) =>
+    createAuthorizer({
+      host: 'registry.example',
+      http,
+      insecure,
+      credentials: async () => ({ username: 'me', password: 'secret' }),
+    });
+  for (const realm of ['http://auth.example/token', 'ftp://auth.example/token', 'nowhere']) {
+    await assert.rejects(of(false).challenged(challenge(realm), 'a/b'), { code: 'Unauthorized' }, realm);
+  }
+  assert.deepEqual(asked, []);
+  const authorizer = of(true);
+  assert.ok(await authorizer.challenged(challenge('http://auth.example/token'), 'a/b'));
+  assert.equal(authorizer.header('a/b'), 'Bearer t');
+  assert.ok(await of(false).challenged(challenge('https://auth.example/token'), 'a/b'));
+  assert.deepEqual(
+    asked.map((url) => new URL(url).protocol),
+    ['http:', 'https:'],
+  );
 });
