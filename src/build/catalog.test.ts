@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
+import { openLayout } from '../oci/layout.ts';
 import { buildBundle } from './bundle.ts';
 import { jsonDocuments } from './catalog.ts';
 import { buildImage, type ImageFile } from './image.ts';
@@ -89,6 +90,40 @@ test('a catalog in YAML is read too; one that names by tag, and what is no catal
     code: 'InputInvalid',
     message: /no file-based catalog: it has no label/,
   });
+});
+
+test('what a later layer hides of a catalog is no part of it, however it hides it', async () => {
+  // Read, it would be refused.
+  const old = { path: '/configs/old/a.json', data: bundleOf('registry.example/operators/old:latest') };
+  const fresh = { path: '/configs/web/a.json', data: bundleOf(operator) };
+  const over = async (...files: ImageFile[]) => {
+    layouts += 1;
+    const directory = join(dir, `catalog-${layouts}`);
+    const below = await buildImage({ out: { directory, reference: 'below' }, files: [old] });
+    await buildImage({
+      out: { directory, reference: 'c' },
+      base: { content: await openLayout(directory), repository: 'any', digest: below.digest },
+      files,
+      config: { labels: { [label]: '/configs' } },
+    });
+    return `oci:${directory}:c`;
+  };
+  const more = { [operator]: release.sources.get('web') ?? '' };
+  await assert.rejects(build(await over(fresh), more), { code: 'InputInvalid', message: /by tag/ });
+  for (const hides of [
+    '/configs/old/.wh.a.json',
+    '/configs/old/.wh..wh..opq',
+    '/configs/.wh.old',
+    '/configs/.wh..wh..opq',
+    '/.wh.configs',
+    '/.wh..wh..opq',
+  ]) {
+    const built = await build(await over({ path: hides, data: '' }, fresh), more);
+    const found = built.document.images.filter(
+      (each) => each.role === 'operator' || each.role === 'additional',
+    );
+    assert.equal(found.length, 1, hides);
+  }
 });
 
 test('JSON texts one after another are told apart, braces and quotes in them too', () => {

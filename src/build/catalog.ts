@@ -97,11 +97,12 @@ async function readFiles(
   const resolved = await resolveImage(content, repository, digest, { os: 'linux', architecture });
   const files = new Map<string, Uint8Array>();
   const hidden: string[] = [];
+  const covering = coversOf(directory);
   // The last layer counts first; what it has or hides is not looked for below it (image-spec, layer.md, "Whiteouts").
   for (const layer of [...resolved.manifest.layers].reverse()) {
     const entries = await readLayer(content, repository, layer, {
       what: `catalog ${repository}`,
-      wanted: (path) => path === directory || path.startsWith(`${directory}/`),
+      wanted: (path) => path === directory || path.startsWith(`${directory}/`) || covering.has(path),
       limits,
     });
     const now = [...hidden];
@@ -110,24 +111,40 @@ async function readFiles(
   return files;
 }
 
+/** Names by which a layer hides the directory, or one that it lies in, as the layers below it have it. */
+function coversOf(directory: string): Set<string> {
+  const covers = new Set([opaque]);
+  const names = directory.split('/');
+  for (const [index, name] of names.entries()) {
+    const at = names
+      .slice(0, index)
+      .map((each) => `${each}/`)
+      .join('');
+    covers.add(`${at}${whiteout}${name}`);
+    covers.add(`${at}${opaque}`);
+  }
+  return covers;
+}
+
 function addEntry(
   { path, kind, data }: LayerEntry,
   files: Map<string, Uint8Array>,
   covers: { readonly below: readonly string[]; readonly hidden: string[] },
 ): void {
   const slash = path.lastIndexOf('/');
-  const [parent, name] = [path.slice(0, Math.max(0, slash)), path.slice(slash + 1)];
-  if (name === opaque) covers.hidden.push(`${parent}/`);
+  // Paths are relative: what lies at the root has nothing before its name.
+  const [at, name] = [path.slice(0, slash + 1), path.slice(slash + 1)];
+  if (name === opaque) covers.hidden.push(`${at}*`);
   else if (name.startsWith(whiteout)) {
-    const gone = `${parent}/${name.slice(whiteout.length)}`;
-    covers.hidden.push(gone, `${gone}/`);
+    const gone = `${at}${name.slice(whiteout.length)}`;
+    covers.hidden.push(gone, `${gone}/*`);
   } else if (kind === 'file' && !files.has(path) && !covers.below.some((each) => isBelow(path, each))) {
     files.set(path, data);
   }
 }
 
 function isBelow(path: string, hidden: string): boolean {
-  return hidden.endsWith('/') ? path.startsWith(hidden) : path === hidden;
+  return hidden.endsWith('*') ? path.startsWith(hidden.slice(0, -1)) : path === hidden;
 }
 
 function* referencesIn(path: string, bytes: Uint8Array): Generator<{ reference: string; bundle: string }> {
