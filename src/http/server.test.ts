@@ -57,6 +57,17 @@ test('a body that does not come is not waited for, an answer that lasts goes on'
   assert.match(said, /^HTTP\/1\.1 408 /);
 });
 
+test('a server on all addresses answers over IPv4 and IPv6', async (t) => {
+  const server = await serve({
+    address: '::',
+    port: 0,
+    handler: (_, response) => void response.end('here'),
+  });
+  t.after(() => server.close(0));
+  for (const host of ['127.0.0.1', '[::1]'])
+    assert.equal(await (await fetch(`http://${host}:${server.port}/`)).text(), 'here', host);
+});
+
 test('no more connections stand at once than are allowed', async (t) => {
   const server = await serve({
     address: '127.0.0.1',

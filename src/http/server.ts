@@ -17,6 +17,7 @@ export interface TlsMaterial {
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 export interface ServeOptions {
+  /** `::` is every address, IPv4's too. */
   readonly address: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -113,7 +114,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
           : error,
       );
     });
-    const { port, address: host, reusePort = false } = options;
+    const { port, address, reusePort = false } = options;
+    // Without a host Node.js listens on all addresses of either family, and on a machine without IPv6 on all of IPv4.
+    const host = address === '::' ? undefined : address;
     server.listen({ port, host, reusePort }, resolve);
   });
   const bound = server.address() as AddressInfo;

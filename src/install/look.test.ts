@@ -87,3 +87,11 @@ test('both DaemonSets, on either platform, are ready by that alone, and go on on
     }
   }
 });
+
+test('whatever Pods are asked at is served in either family of addresses', () => {
+  for (const platform of ['kubernetes', 'openshift'] as const) {
+    const listens = JSON.stringify(shippedManifests(platform)).match(/"[^"]*:(3333|8080|9443)"/g) ?? [];
+    assert.equal(listens.length, 4, listens.join());
+    for (const each of listens) assert.match(each, /^"\[::\]:/);
+  }
+});
