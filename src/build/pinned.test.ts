@@ -109,6 +109,16 @@ spec: {template: {spec: {containers: [{name: c, image: 'checks.example/look@${si
   assert.match(built.at(-1) ?? '', /^payload /);
 });
 
+test('what no cluster runs needs no image', async () => {
+  const named = `sidecars.example/demo/sidecar@${sidecar.digest}`;
+  const { source } = await payloadWith({
+    'a.yaml': deployment('web', ['images.example/demo/web']),
+    'b.yaml': deployment('old', [named], `${included}, release.openshift.io/delete: "true"`),
+    'c.yaml': deployment('nowhere', [named], 'include.release.openshift.io/no-such: "true"'),
+  });
+  assert.ok((await bundle(source)).every((each) => !each.includes('sidecars.example')));
+});
+
 test('content of a component under another name is taken from there', async () => {
   const { source } = await payloadWith({
     'a.yaml': deployment('web', [`elsewhere.example/web@${web.digest}`]),
