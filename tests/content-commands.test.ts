@@ -125,6 +125,10 @@ test('attach, see, add, and be told when the disk may go', async () => {
   const status = await sluice('release', 'status', '1.1.0');
   assert.match(status.stdout, /master-0 +verified/);
   assert.match(status.stdout, /safe to remove the disk/);
+
+  const paused = await sluice('release', 'pause', '1.1.0');
+  assert.match(paused.stderr, /no node copies it at this moment; one that comes to it waits until resume/);
+  assert.equal((await sluice('release', 'resume', '1.1.0')).code, 0);
 });
 
 test('a disk of what the node holds already offers no update to it', async () => {
@@ -182,7 +186,8 @@ test('a copy that is given up ends, and what had come of it is freed', async (t)
   const before = await bytes();
   assert.equal((await sluice('release', 'add', '1.2.0', '--no-wait')).code, 0);
   await until('a part of it to come', async () => (copy()?.bytesDone ?? 0) > 8_000_000);
-  assert.equal((await sluice('release', 'pause', '1.2.0')).code, 0);
+  const still = await sluice('release', 'pause', '1.2.0');
+  assert.match(still.stderr, /stand still now\n +next: /);
   await until('it to stand still', async () => copy()?.reason === 'PausedByRequest');
   t.diagnostic(`${(await bytes()) - before} bytes had come`);
   assert.ok((await bytes()) > before + 4_000_000);

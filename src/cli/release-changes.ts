@@ -1,3 +1,4 @@
+import type { NodeUpdate } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { systemClock } from '../observe/clock.ts';
@@ -15,7 +16,14 @@ export async function pause(client: KubeClient, text = '', _options?: Options): 
   const name = resolveName(text, await gather(client));
   const news = await setPaused(client, name, true);
   note(news ? `copies of ${name} stand still now` : `copies of ${name} were paused already`);
+  const { items } = await client.list(client.kinds.NodeUpdate);
+  if (!items.some((update) => isCopying(update, name)))
+    note('  no node copies it at this moment; one that comes to it waits until resume');
   note(`  next: sluice release resume ${text}`);
+}
+
+function isCopying(update: NodeUpdate, name: string): boolean {
+  return update.status?.copies?.some((copy) => copy.release === name) === true;
 }
 
 export async function resume(client: KubeClient, text = '', _options?: Options): Promise<void> {
@@ -40,7 +48,7 @@ export async function cancel(client: KubeClient, text = '', options: Options): P
     `${name} is given up, and its copies have not ended yet`,
     async () => {
       const { items } = await client.list(client.kinds.NodeUpdate);
-      return items.every((update) => update.status?.copies?.some((copy) => copy.release === name) !== true);
+      return !items.some((update) => isCopying(update, name));
     },
   );
   if (!ended) return leave(`${name} is given up, and the nodes end its copies`, []);
