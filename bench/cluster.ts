@@ -18,9 +18,11 @@ export async function startCluster(of: {
   readonly dir: string;
   readonly release: string;
   readonly key: string;
+  /** Default 3. */
+  readonly nodes?: number;
   readonly env?: NodeJS.ProcessEnv;
 }): Promise<ChildProcess> {
-  const own = ['--dir', of.dir, '--release', of.release, '--key', of.key];
+  const own = ['--dir', of.dir, '--release', of.release, '--key', of.key, '--nodes', String(of.nodes ?? 3)];
   const child = spawn(of.program, ['up', ...own, '--workload', 'none'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: of.env ?? process.env,

@@ -3,7 +3,7 @@
  * second reads from the medium. `--mib N` of the bundle, `--images N`, `--runs N`.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,10 +11,9 @@ import { parseArgs } from 'node:util';
 import { preload } from '../src/copy/preload.ts';
 import { openMedia } from '../src/media/media.ts';
 import { parseTrustedKey } from '../src/trust/keys.ts';
-import { key } from '../tests/content-plane.ts';
 import { keep, median, say } from './measure.ts';
-import { bigRelease, bundleBytes } from './node-copies.ts';
-import { slowMedium } from './slow-medium.ts';
+import { type Medium, makeMedium } from './medium.ts';
+import { bigRelease, bundleBytes, publicKey } from './node-copies.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -30,40 +29,34 @@ const killAt = 0.9;
 
 /** In a process of its own, so that it can be killed: says how far it is, a line each time. */
 async function copy(media: string): Promise<void> {
-  const medium = slowMedium(realpathSync(media), Number.POSITIVE_INFINITY);
   const opened = await openMedia(media);
-  const say = (bytesDone: number, bytesTotal: number) =>
-    process.stdout.write(`${JSON.stringify([bytesDone, bytesTotal, medium.bytesRead()])}\n`);
   await preload(opened.content, options.name, options.store, {
     keys: [parseTrustedKey('key', process.env.BENCH_KEY ?? '')],
     onProgress: ({ phase, bytesDone, bytesTotal }) => {
-      if (phase !== 'Verifying') say(bytesDone, bytesTotal);
+      if (phase !== 'Verifying') process.stdout.write(`${bytesDone / bytesTotal}\n`);
     },
   });
-  say(1, 1);
 }
 
-/** Bytes that it had read when it ended, or when it had done `until` of its work and was killed. */
-async function run(media: string, name: string, store: string, until: number): Promise<number> {
-  const words = ['--copy', media, '--name', name, '--store', store];
+/** Bytes that the medium gave until the copy ended, or had done `until` of its work and was killed. */
+async function run(medium: Medium, name: string, store: string, until: number): Promise<number> {
+  medium.remount();
+  const before = medium.bytesRead();
+  const words = ['--copy', medium.path, '--name', name, '--store', store];
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, import.meta.filename, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, BENCH_KEY: key.pair.publicPem },
+    env: { ...process.env, BENCH_KEY: publicKey },
   });
-  let read = 0;
   const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
   if (child.stdout === null) throw new Error('no output');
   for await (const line of createInterface({ input: child.stdout })) {
-    const [done = 0, total = 1, bytes = 0] = JSON.parse(line) as number[];
-    read = bytes;
-    if (until < 1 && done / total >= until) {
-      child.kill('SIGKILL');
-      break;
-    }
+    if (until === 1 || Number(line) < until) continue;
+    child.kill('SIGKILL');
+    break;
   }
   await ended;
   if (until === 1 && child.exitCode !== 0) throw new Error(`the copy ended with ${child.exitCode}`);
-  return read;
+  return medium.bytesRead() - before;
 }
 
 if (options.copy !== undefined) {
@@ -74,13 +67,18 @@ const dir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'sluice-resume-'
 try {
   const release = await bigRelease(dir, Number(options.mib), Number(options.images));
   const bytes = bundleBytes(release);
+  const medium = makeMedium({ dir, content: release.path, mib: bytes / 1024 ** 2 });
   const runs: { readonly first: number; readonly second: number }[] = [];
-  for (let turn = 0; turn < Number(options.runs); turn += 1) {
-    const store = join(dir, `store-${turn}`);
-    const first = await run(release.path, release.name, store, killAt);
-    const second = await run(release.path, release.name, store, 1);
-    runs.push({ first, second });
-    rmSync(store, { recursive: true, force: true });
+  try {
+    for (let turn = 0; turn < Number(options.runs); turn += 1) {
+      const store = join(dir, `store-${turn}`);
+      const first = await run(medium, release.name, store, killAt);
+      const second = await run(medium, release.name, store, 1);
+      runs.push({ first, second });
+      rmSync(store, { recursive: true, force: true });
+    }
+  } finally {
+    medium.close();
   }
   const share = (of: 'first' | 'second') => (100 * median(runs.map((each) => each[of]))) / bytes;
   say(

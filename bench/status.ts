@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { keep, say } from './measure.ts';
-import { bigRelease, copyToNodes } from './node-copies.ts';
+import { bigRelease, copyToNodes, smallRelease } from './node-copies.ts';
 
 const { values: options } = parseArgs({
   options: { mib: { type: 'string', default: '1600' }, images: { type: 'string', default: '40' } },
@@ -15,7 +15,11 @@ const { values: options } = parseArgs({
 const dir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'sluice-status-'));
 try {
   const release = await bigRelease(dir, Number(options.mib), Number(options.images));
-  const { seconds, writes } = await copyToNodes(release, 3, 40 * 1024 * 1024);
+  const { seconds, writes } = await copyToNodes(
+    { dir, installed: await smallRelease(dir), release },
+    3,
+    40 * 1024 * 1024,
+  );
   const nodes = 3;
   const total = Object.values(writes).reduce((sum, each) => sum + each, 0);
   say(`${options.mib} MiB to three nodes in ${seconds.toFixed(0)} s`);
