@@ -103,8 +103,6 @@ export async function copyToNodes(
       (object) => object?.status?.releases.some(({ name }) => name === release.name) === true,
       { timeoutMs: 60_000 },
     );
-    // What was read to verify its signatures is not read again: begin as somebody who plugs it in.
-    medium.remount();
     const writes = await countWrites(client, over.signal);
     const used = () => usedBelow(cluster.pid ?? 0);
     const [before, cpuBefore, began] = [medium.bytesRead(), used(), performance.now()];

@@ -3,7 +3,8 @@
  * beside docker-registry over the very same store. A client of blobs is a process of curl with a connection of its own,
  * which takes what the server offers (docker-registry: HTTP/2 over TLS); of manifests, one of sixteen connections that
  * are kept alive. Beside the rates it tells the seconds of CPU for each GiB, of the server and of its clients: what they
- * need together of this machine's cores is the limit. Interleaved runs, medians. `--mib N` of each blob, `--runs N`.
+ * need together of this machine's cores is the limit. A client fetches several blobs over its connection, as a pull of an
+ * image does, so that what is measured is not how programs start. Interleaved runs, medians. `--mib N` of each blob, `--runs N`.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -116,9 +117,12 @@ try {
           if (turn > 0) known[who].push(value); // The first turn warms both.
           results.set(what, known);
         };
-        for (const width of [1, 16]) {
+        for (const [width, blobsEach] of [
+          [1, 16],
+          [16, 4],
+        ] as const) {
           const urls = Array.from(
-            { length: 16 },
+            { length: width * blobsEach },
             (_, at) => `${base}/blobs/${layers[at % blobCount]?.digest}`,
           );
           const gib = (urls.length * mib) / 1024;
