@@ -13,7 +13,7 @@ import { assertWhole } from './whole-store.ts';
 const program = join(import.meta.dirname, 'copy-crash-scenario.ts');
 const blobBytes = 1024 * 1024;
 const imageCount = 8;
-/** Blobs that a copy takes at once (src/copy/run.ts). */
+/** Blobs that a copy reads at once (src/copy/run.ts); others of its workers wait for flushes of what they have read. */
 const workers = 3;
 
 test('kill -9 at every fault point of a copy: nothing bad is visible, and the second run reads at most one unfinished blob per worker again', async (t) => {

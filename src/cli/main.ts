@@ -40,6 +40,9 @@ async function topHelp(): Promise<string> {
 }
 
 async function main(argv: string[]): Promise<number> {
+  // Flushing a file holds a thread of libuv's pool until the disk has answered: of the four that it has by default none
+  // would be left to read and write while a copy flushes. It is read once, when the first thread is needed.
+  process.env.UV_THREADPOOL_SIZE ??= '8';
   let [name, ...rest] = argv;
   if (name === undefined || name === '--help' || name === '-h') {
     process.stdout.write(asCalled(await topHelp()));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +46,21 @@ test('on loopback it serves without more, and ends in order', async (t) => {
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   assert.equal(await ended, 0);
+});
+
+test('flushes leave threads to those who read', async (t) => {
+  const store = await mkdtemp(join(tmpdir(), 'sluice-cli-registry-'));
+  t.after(() => rm(store, { recursive: true }));
+  const child = spawn(sluice, ['registry', 'serve', '--store', store, '--listen', '127.0.0.1:0'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stderr, 'data');
+  const tasks = `/proc/${child.pid}/task`;
+  const names = await Promise.all(
+    (await readdir(tasks)).map((task) => readFile(join(tasks, task, 'comm'), 'utf8').catch(() => '')),
+  );
+  assert.equal(names.filter((name) => name.trim() === 'libuv-worker').length, 8);
 });
 
 test('where its address is taken it says so and ends, so that it is started again', async (t) => {

@@ -46,7 +46,21 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export function createHashThread(): HashThread {
+/**
+ * Several such threads: each is begun only when those before it have something to do, so that one file at a time needs
+ * one. What arrives faster than one core hashes is what makes a copy wait at its end.
+ */
+export function createHashThreads(count: number): HashThread {
+  const threads = Array.from({ length: count }, () => createHashThread());
+  return {
+    hash(path, digest) {
+      const least = threads.reduce((best, each) => (each.waiting() < best.waiting() ? each : best));
+      return least.hash(path, digest);
+    },
+  };
+}
+
+function createHashThread(): HashThread & { waiting(): number } {
   const waiting = new Map<number, Waiting>();
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -79,6 +93,7 @@ export function createHashThread(): HashThread {
   }
 
   return {
+    waiting: () => waiting.size,
     hash(path, digest) {
       clearTimeout(idle);
       thread ??= start();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { faultPoint } from '../durable/fault.ts';
 import { fsyncDirectory, fsyncFile } from '../durable/file.ts';
@@ -12,7 +13,7 @@ import { type Binding, bindName, readBindings } from './binding.ts';
 import { applyPlan, type CollectionOptions, type CollectionPlan, planCollection } from './collect.ts';
 import { type TreeContent, treeContent } from './content.ts';
 import { createSingleFlight } from './flight.ts';
-import { createHashThread } from './hash-thread.ts';
+import { createHashThreads } from './hash-thread.ts';
 import { createPublishLock } from './lock.ts';
 import { fileFacts, openMarks } from './mark.ts';
 import { isOwnerAlive, ownOwner } from './owner.ts';
@@ -33,6 +34,9 @@ export interface StoreSpace {
   readonly bytesTotal: number;
   readonly inodesFree: number;
 }
+
+/** Files that are hashed at a time: one core's hashing is slower than a good disk. */
+const hashThreads = 2;
 
 /** Content on disk, for one process to write to; any number may read, also while it writes. */
 export interface Store extends TreeContent, NameRemoval {
@@ -110,7 +114,7 @@ export async function openStore(root: string): Promise<Store> {
   const marks = await openMarks(join(own, 'verified'));
   const content = treeContent(directoryTree(root));
   const lock = createPublishLock();
-  const hashes = createHashThread();
+  const hashes = createHashThreads(Math.min(hashThreads, availableParallelism()));
   const flight = createSingleFlight();
   const busyPaths = new Set<string>();
   /** When something was last written or relied upon, by the count of such events: a removal planned before leaves it. */
