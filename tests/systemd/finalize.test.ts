@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../tier.ts';
-import { marker, seconds, standalone, untilHeldBy, v1, v2, v3 } from './seen.ts';
+import { inhibit, marker, release, seconds, standalone, untilHeldBy, v1, v2, v3 } from './seen.ts';
 
 test(
   'a host by itself: the marker file by hand, its refusals, inhibitors, and one marker for two reboots',
@@ -41,12 +41,8 @@ test(
     await t.test(
       'B54 a delay inhibitor holds nothing, a block inhibitor does; its release is a signal',
       async () => {
-        const hold = (mode: string) => {
-          const lock = ['systemd-inhibit', '--what=shutdown', `--mode=${mode}`, '--who=dnf', '--why=upgrade'];
-          host.inside(['systemd-run', '-q', `--unit=lock-${mode}`, ...lock, 'sleep', '600']);
-        };
-        hold('delay');
-        hold('block');
+        inhibit(host, 'delay');
+        inhibit(host, 'block');
         await untilHeldBy(host, 'marker_file/Expired', 'inhibitors/BlockInhibitor');
         assert.match(
           host.inside(['/usr/bin/sluice', 'node', 'why']),
@@ -56,7 +52,7 @@ test(
         await untilHeldBy(host, 'inhibitors/BlockInhibitor');
         assert.equal(host.boots(), 1);
         const released = Date.now();
-        host.inside(['systemctl', 'stop', 'lock-block'], { check: false });
+        release(host);
         await host.booted(2);
         t.diagnostic(`booted ${Date.now() - released} ms after the release of the lock`);
       },

@@ -32,6 +32,17 @@ export async function untilHeldBy(host: BootedHost, ...wanted: string[]): Promis
   );
 }
 
+/** A program holds a shutdown off, as the unit `lock-MODE`, until that is stopped. */
+export function inhibit(host: BootedHost, mode: 'block' | 'delay'): void {
+  const lock = ['systemd-inhibit', '--what=shutdown', `--mode=${mode}`, '--who=dnf', '--why=upgrade'];
+  host.inside(['systemd-run', '-q', `--unit=lock-${mode}`, ...lock, 'sleep', '600']);
+}
+
+/** The program that holds a shutdown off by a block ends. */
+export function release(host: BootedHost): void {
+  host.inside(['systemctl', 'stop', 'lock-block'], { check: false });
+}
+
 /** A host that learns of its updates from a graph, whose first update is there at once. */
 export async function standalone(
   t: TestContext,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../tier.ts';
 import { until } from './host.ts';
-import { marker, seconds, seen, standalone, untilHeldBy, v1, v2, v3 } from './seen.ts';
+import { inhibit, marker, release, seconds, seen, standalone, untilHeldBy, v1, v2, v3 } from './seen.ts';
 
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
@@ -27,19 +27,10 @@ test(
     await t.test(
       'a block inhibitor holds beside it, and the marker opens the window, not the inhibitor',
       async () => {
-        host.inside([
-          'systemd-run',
-          '-q',
-          '--unit=lock',
-          'systemd-inhibit',
-          '--what=shutdown',
-          '--mode=block',
-          'sleep',
-          '600',
-        ]);
+        inhibit(host, 'block');
         host.inside(['/usr/bin/sluice', 'window', 'open', '--until', '1h', '--once']);
         await untilHeldBy(host, 'inhibitors/BlockInhibitor');
-        host.inside(['systemctl', 'stop', 'lock'], { check: false });
+        release(host);
         await host.booted(2);
         assert.match(host.read('var/lib/played-ostree/booted'), /41\.2/);
       },
