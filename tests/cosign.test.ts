@@ -56,11 +56,42 @@ test('openssl, which knows nothing of us, verifies our signature over the exact 
   assert.notEqual((await check('other.pub')).code, 0);
 });
 
-async function cosignPath(): Promise<string> {
+/** cosign, in a home of its own: nothing of this machine's user, and no cached root of trust. */
+interface Cosign {
+  readonly env: NodeJS.ProcessEnv;
+  /** Makes `cosign.key` and `cosign.pub` in a directory. */
+  makeKeys(where: string): Promise<void>;
+  /** Signs an image of a registry, without any log. @param key a file of a private key. */
+  sign(key: string, image: string, more?: readonly string[]): Promise<void>;
+  /** Signs a statement of it in the same way. */
+  attest(key: string, image: string, more: readonly string[]): Promise<void>;
+  /** Verifies by a key alone. @param pub a file of a public key. */
+  verify(pub: string, image: string, more?: readonly string[]): ReturnType<typeof run>;
+}
+
+async function openCosign(more: NodeJS.ProcessEnv = {}): Promise<Cosign> {
   const { stdout } = await runOrThrow(join(repository, 'tests/engine/cosign.sh'), [], {
     timeoutMs: 40 * 60_000,
   });
-  return stdout.trim();
+  const program = stdout.trim();
+  const home = { HOME: join(directory, 'home'), TUF_ROOT: join(directory, 'tuf') };
+  const env = { ...process.env, COSIGN_PASSWORD: '', ...home, ...more };
+  const make = async (what: 'sign' | 'attest', key: string, image: string, more: readonly string[]) => {
+    const flags = ['--tlog-upload=false', '--allow-http-registry', '--yes'];
+    await runOrThrow(program, [what, '--key', key, ...flags, ...more, image], { env, timeoutMs: 120_000 });
+  };
+  return {
+    env,
+    async makeKeys(where) {
+      await runOrThrow(program, ['generate-key-pair'], { cwd: where, env });
+    },
+    sign: (key, image, more = []) => make('sign', key, image, more),
+    attest: (key, image, more) => make('attest', key, image, more),
+    async verify(pub, image, more = []) {
+      const flags = ['--insecure-ignore-tlog', '--allow-http-registry'];
+      return await run(program, ['verify', '--key', pub, ...flags, ...more, image], { env });
+    },
+  };
 }
 
 /** A copy without cosign's tag: only what refers to the bundle is left to find. */
@@ -72,11 +103,8 @@ async function withoutTag(name: string): Promise<string> {
   return bare;
 }
 
-/** A home of its own: nothing of this machine's user, and no cached root of trust. */
-function cosignEnv(password: string): NodeJS.ProcessEnv {
-  const home = { HOME: join(directory, 'home'), TUF_ROOT: join(directory, 'tuf') };
-  return { ...process.env, COSIGN_PASSWORD: password, ...home };
-}
+/** The bundle at a registry. */
+const imageAt = ({ host }: RunningRegistry) => `${host}/${bundleRepository}@${release.digest}`;
 
 /** Our media, served by the stock registry. */
 async function serve(path: string, name: string): Promise<RunningRegistry> {
@@ -89,35 +117,15 @@ test(
   'S10 cosign itself accepts our signatures, without any network, and refuses another key',
   needs('go', 'docker-registry'),
   async () => {
-    const cosign = await cosignPath();
+    // Nothing of the root of trust is cached, and no address of it can be reached.
+    const cosign = await openCosign({ HTTPS_PROXY: 'http://127.0.0.1:1' });
     const registry = await serve(release.path, 'served');
     try {
-      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
-      // A home of its own: nothing of the trust root is cached, and no address of it can be reached.
-      const env = {
-        ...process.env,
-        HOME: join(directory, 'home'),
-        HTTPS_PROXY: 'http://127.0.0.1:1',
-        TUF_ROOT: join(directory, 'tuf'),
-      };
-      const verify = (pub: string, ...more: string[]) =>
-        run(
-          cosign,
-          [
-            'verify',
-            '--key',
-            join(directory, pub),
-            '--insecure-ignore-tlog',
-            '--allow-http-registry',
-            ...more,
-            image,
-          ],
-          { env },
-        );
-      const good = await verify('key.pub');
+      const image = imageAt(registry);
+      const good = await cosign.verify(join(directory, 'key.pub'), image);
       assert.equal(good.code, 0, good.stderr);
       assert.match(good.stdout, new RegExp(release.digest));
-      assert.notEqual((await verify('other.pub')).code, 0);
+      assert.notEqual((await cosign.verify(join(directory, 'other.pub'), image)).code, 0);
     } finally {
       await registry.close();
     }
@@ -128,25 +136,11 @@ test(
   'what cosign signs is trusted by us: its key format, its signature',
   needs('go', 'docker-registry'),
   async () => {
-    const cosign = await cosignPath();
-    const env = cosignEnv('');
-    await runOrThrow(cosign, ['generate-key-pair'], { cwd: directory, env });
+    const cosign = await openCosign();
+    await cosign.makeKeys(directory);
     const registry = await serve(release.path, 'signed');
     try {
-      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
-      await runOrThrow(
-        cosign,
-        [
-          'sign',
-          '--key',
-          join(directory, 'cosign.key'),
-          '--tlog-upload=false',
-          '--allow-http-registry',
-          '--yes',
-          image,
-        ],
-        { env, timeoutMs: 120_000 },
-      );
+      await cosign.sign(join(directory, 'cosign.key'), imageAt(registry));
     } finally {
       await registry.close();
     }
@@ -176,9 +170,8 @@ test(
   'the signatures of an image that cosign signed travel with it',
   needs('go', 'docker-registry', 'skopeo'),
   async () => {
-    const cosign = await cosignPath();
+    const cosign = await openCosign();
     const registry = await listeningRegistry(join(directory, 'images'), {});
-    const env = cosignEnv('');
     try {
       const source = release.sources.get('web') ?? '';
       await runOrThrow('skopeo', [
@@ -189,19 +182,7 @@ test(
         `docker://${registry.host}/team/web:1`,
       ]);
       const digest = release.document.images.find((each) => each.name === 'web')?.digest ?? '';
-      await runOrThrow(
-        cosign,
-        [
-          'sign',
-          '--key',
-          join(directory, 'cosign.key'),
-          '--tlog-upload=false',
-          '--allow-http-registry',
-          '--yes',
-          `${registry.host}/team/web@${digest}`,
-        ],
-        { env, timeoutMs: 120_000 },
-      );
+      await cosign.sign(join(directory, 'cosign.key'), `${registry.host}/team/web@${digest}`);
       const out = join(directory, 'with-signatures');
       const built = await buildBundle({
         payload: release.payloadSource,
@@ -229,24 +210,13 @@ test(
   'signatures among the referrers: ours and cosign’s are both found there, by both',
   needs('go', 'docker-registry'),
   async () => {
-    const cosign = await cosignPath();
-    const env = { ...cosignEnv(''), COSIGN_EXPERIMENTAL: '1' };
+    const cosign = await openCosign({ COSIGN_EXPERIMENTAL: '1' });
     const bare = await withoutTag('bare');
     const registry = await serve(bare, 'referrers');
     try {
-      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
-      const mode = ['--registry-referrers-mode=oci-1-1', '--allow-http-registry'];
-      await runOrThrow(
-        cosign,
-        ['sign', '--key', join(directory, 'cosign.key'), '--tlog-upload=false', '--yes', ...mode, image],
-        { env, timeoutMs: 120_000 },
-      );
-      const flags = ['--experimental-oci11', '--insecure-ignore-tlog', '--allow-http-registry'];
-      const verified = await run(
-        cosign,
-        ['verify', '--key', join(directory, 'cosign.pub'), ...flags, image],
-        { env },
-      );
+      const image = imageAt(registry);
+      await cosign.sign(join(directory, 'cosign.key'), image, ['--registry-referrers-mode=oci-1-1']);
+      const verified = await cosign.verify(join(directory, 'cosign.pub'), image, ['--experimental-oci11']);
       assert.equal(verified.code, 0, verified.stderr);
     } finally {
       await registry.close();
@@ -272,13 +242,10 @@ test(
   'cosign 3’s form is verified among the referrers; an attestation beside it is no signature',
   needs('go', 'docker-registry'),
   async () => {
-    const cosign = await cosignPath();
-    const env = cosignEnv('');
+    const cosign = await openCosign();
     const bare = await withoutTag('bare-bundle');
     const registry = await serve(bare, 'bundles');
-    const image = `${registry.host}/${bundleRepository}@${release.digest}`;
-    const sign = ['--key', join(directory, 'cosign.key'), '--yes', '--allow-http-registry'];
-    const offline = ['--new-bundle-format', '--use-signing-config=false', '--tlog-upload=false'];
+    const form = ['--new-bundle-format', '--use-signing-config=false'];
     const trusted = parseTrustedKey('cosign', await readFile(join(directory, 'cosign.pub'), 'utf8'));
     const open = async () => {
       const media = await openMedia(join(directory, 'bundles', 'data'));
@@ -290,10 +257,10 @@ test(
     };
     try {
       await writeFile(join(directory, 'predicate.json'), '{"bill":"of materials"}');
-      const attest = ['attest', '--predicate', join(directory, 'predicate.json'), '--type', 'custom'];
-      await runOrThrow(cosign, [...attest, ...sign, ...offline, image], { env, timeoutMs: 120_000 });
+      const statement = ['--predicate', join(directory, 'predicate.json'), '--type', 'custom'];
+      await cosign.attest(join(directory, 'cosign.key'), imageAt(registry), [...statement, ...form]);
       await assert.rejects(open(), { code: 'SignatureUntrusted' });
-      await runOrThrow(cosign, ['sign', ...sign, ...offline, image], { env, timeoutMs: 120_000 });
+      await cosign.sign(join(directory, 'cosign.key'), imageAt(registry), form);
     } finally {
       await registry.close();
     }
@@ -307,11 +274,10 @@ test(
   'keys with a password go both ways: cosign signs with ours, and we sign with cosign’s',
   needs('go', 'docker-registry'),
   async () => {
-    const cosign = await cosignPath();
-    const env = cosignEnv('a long word');
+    const cosign = await openCosign({ COSIGN_PASSWORD: 'a long word' });
     const theirs = join(directory, 'theirs');
     await mkdir(theirs);
-    await runOrThrow(cosign, ['generate-key-pair'], { cwd: theirs, env });
+    await cosign.makeKeys(theirs);
     const pem = await readFile(join(theirs, 'cosign.key'), 'utf8');
     assert.ok(isEncryptedKey(pem));
     const opened = decryptKey(pem, 'a long word', 'cosign.key');
@@ -319,15 +285,11 @@ test(
     assert.equal(publicKeyOf(opened, 'cosign.key').id, trusted.id);
 
     const ours = join(directory, 'ours');
+    const { env } = cosign;
     await runOrThrow(join(repository, 'sluice'), ['bundle', 'keygen', '--out', ours, '--encrypt'], { env });
     const registry = await serve(release.path, 'signed-by-ours');
     try {
-      const image = `${registry.host}/${bundleRepository}@${release.digest}`;
-      const flags = ['--tlog-upload=false', '--allow-http-registry', '--yes'];
-      await runOrThrow(cosign, ['sign', '--key', join(ours, 'sluice.key'), ...flags, image], {
-        env,
-        timeoutMs: 120_000,
-      });
+      await cosign.sign(join(ours, 'sluice.key'), imageAt(registry));
     } finally {
       await registry.close();
     }
