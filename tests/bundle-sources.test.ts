@@ -20,7 +20,7 @@ import { run, runOrThrow } from '../src/process/run.ts';
 import { blobData, revisionsPath } from '../src/store/path.ts';
 import { openStore } from '../src/store/store.ts';
 import { keyringsOf, releaseSignaturesMax, verifyRelease } from '../src/trust/release-signature.ts';
-import { makeRelease, type TestRelease, testKey } from './bundles.ts';
+import { makeRelease, problemsOn, type TestRelease, testKey } from './bundles.ts';
 import { releaseClaim, startGpg } from './gpg.ts';
 import { listeningRegistry } from './stock-registry.ts';
 import { needs } from './tier.ts';
@@ -35,17 +35,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true }));
 
-async function problems(path: string): Promise<string[]> {
-  const media = await openMedia(path);
-  try {
-    const report = await verifyMedia(media, [key.trusted]);
-    return [...report.bundles.flatMap((each) => each.problems), ...report.problems].map(
-      (each) => each.problem,
-    );
-  } finally {
-    await media.close();
-  }
-}
+const problems = (path: string) => problemsOn(path, key.trusted);
 
 test(
   'docker-archive: what skopeo and podman save has one digest, and is a release’s image',

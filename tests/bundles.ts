@@ -5,6 +5,9 @@ import { type BuiltBundle, buildBundle } from '../src/build/bundle.ts';
 import { buildImage, type ImageFile, type ImageRunConfig } from '../src/build/image.ts';
 import { buildPayload } from '../src/build/payload.ts';
 import type { BundleRole } from '../src/bundle/document.ts';
+import { problemsOf, verifyMedia } from '../src/bundle/medium.ts';
+import type { VerifyProblem } from '../src/bundle/verify.ts';
+import { openMedia } from '../src/media/media.ts';
 import type { Digest } from '../src/oci/digest.ts';
 import {
   generateSigningKey,
@@ -144,4 +147,14 @@ export function noise(seed: string, bytes: number): Uint8Array {
     chunks.push(createHash('sha256').update(`${seed} ${index}`).digest());
   }
   return Buffer.concat(chunks).subarray(0, bytes);
+}
+
+/** What a person who trusts one key finds wrong on media. */
+export async function problemsOn(path: string, key: TrustedKey): Promise<VerifyProblem[]> {
+  const media = await openMedia(path);
+  try {
+    return problemsOf(await verifyMedia(media, [key]));
+  } finally {
+    await media.close();
+  }
 }

@@ -4,12 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { makeRelease, noise, type TestRelease, testKey } from '../../tests/bundles.ts';
+import { makeRelease, noise, problemsOn, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { needs } from '../../tests/tier.ts';
 import { openBundle } from '../bundle/bundle.ts';
 import { type ClosureItem, closure } from '../bundle/closure.ts';
 import { type BundleRole, bundleRepository } from '../bundle/document.ts';
-import { verifyMedia } from '../bundle/medium.ts';
 import { openMedia } from '../media/media.ts';
 import { type Digest, hexOf } from '../oci/digest.ts';
 import { ownArchitecture } from '../oci/image.ts';
@@ -55,17 +54,7 @@ async function build(options: Partial<BuildBundleOptions> = {}): Promise<BuiltBu
   return { ...built, out };
 }
 
-async function problems(path: string): Promise<string[]> {
-  const media = await openMedia(path);
-  try {
-    const report = await verifyMedia(media, [key.trusted]);
-    return [...report.bundles.flatMap((each) => each.problems), ...report.problems].map(
-      (each) => each.problem,
-    );
-  } finally {
-    await media.close();
-  }
-}
+const problems = (path: string) => problemsOn(path, key.trusted);
 
 test('a bundle says what it is made of', async () => {
   const { document } = release;

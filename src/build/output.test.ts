@@ -9,7 +9,7 @@ import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { needs, repository } from '../../tests/tier.ts';
 import { deltaTag, readDelta } from '../bundle/delta.ts';
 import { bundleRepository } from '../bundle/document.ts';
-import { verifyMedia } from '../bundle/medium.ts';
+import { problemsOf, verifyMedia } from '../bundle/medium.ts';
 import { openMedia } from '../media/media.ts';
 import type { Digest } from '../oci/digest.ts';
 import { runOrThrow } from '../process/run.ts';
@@ -56,7 +56,7 @@ async function verify(path: string) {
   const media = await openMedia(path);
   try {
     const report = await verifyMedia(media, [key.trusted]);
-    const problems = [...report.bundles.flatMap((each) => each.problems), ...report.problems];
+    const problems = problemsOf(report);
     return {
       format: media.format,
       problems,

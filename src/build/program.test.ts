@@ -3,11 +3,9 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeRelease, type TestRelease, testKey } from '../../tests/bundles.ts';
-import { verifyMedia } from '../bundle/medium.ts';
+import { makeRelease, problemsOn, type TestRelease, testKey } from '../../tests/bundles.ts';
 import { programDirectory } from '../bundle/program.ts';
 import { isSluiceError } from '../errors/error.ts';
-import { openMedia } from '../media/media.ts';
 import { digestOf, hexOf } from '../oci/digest.ts';
 import { runOrThrow } from '../process/run.ts';
 import { programVersion } from '../program/build.ts';
@@ -53,15 +51,7 @@ async function build(out: string) {
 }
 
 async function problems(path: string): Promise<string[]> {
-  const opened = await openMedia(path);
-  try {
-    const report = await verifyMedia(opened, [key.trusted]);
-    return [...report.bundles.flatMap((each) => each.problems), ...report.problems].map(
-      (each) => `${each.image}: ${each.code}`,
-    );
-  } finally {
-    await opened.close();
-  }
+  return (await problemsOn(path, key.trusted)).map((each) => `${each.image}: ${each.code}`);
 }
 
 test('media carry program and image of this version for each machine, manifests, documentation, notices and the key', async () => {

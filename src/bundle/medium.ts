@@ -30,6 +30,11 @@ export interface MediaReport {
   readonly problems: readonly VerifyProblem[];
 }
 
+/** All that is wrong on media: in each bundle, and beside them. */
+export function problemsOf(report: MediaReport): VerifyProblem[] {
+  return [...report.bundles.flatMap(({ problems }) => problems), ...report.problems];
+}
+
 /**
  * Verifies everything on media: each bundle, and every file besides: links that lead nowhere, blobs that nothing
  * names, a hint that says something else. So no changed bit goes unseen.

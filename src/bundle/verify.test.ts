@@ -17,8 +17,7 @@ import { signatureAnnotation, signatureTag, signManifest, simpleSigningMediaType
 import type { TrustedKey } from '../trust/keys.ts';
 import { openBundle } from './bundle.ts';
 import { bundleRepository, componentRepository } from './document.ts';
-import { type MediaReport, verifyMedia } from './medium.ts';
-import type { VerifyProblem } from './verify.ts';
+import { type MediaReport, problemsOf, verifyMedia } from './medium.ts';
 
 const key = testKey();
 let directory: string;
@@ -43,10 +42,6 @@ async function check(path: string, keys: TrustedKey[] = [key.trusted]): Promise<
   } finally {
     await media.close();
   }
-}
-
-function problemsOf(report: MediaReport): VerifyProblem[] {
-  return [...report.bundles.flatMap((bundle) => bundle.problems), ...report.problems];
 }
 
 async function filesBelow(root: string): Promise<string[]> {

@@ -72,7 +72,8 @@ export async function showReport(
   format: Format,
   keys: readonly TrustedKey[],
 ): Promise<void> {
-  const problems = [...report.bundles.flatMap((bundle) => bundle.problems), ...report.problems];
+  const { problemsOf } = await import('../bundle/medium.ts');
+  const problems = problemsOf(report);
   const verified = problems.length === 0;
   if (!verified) process.exitCode = exitVerificationFailed;
   if (format === 'json' || format === 'yaml') {

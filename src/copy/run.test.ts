@@ -313,7 +313,8 @@ function stuckAfter(bytes: number): (content: ContentSource) => ContentSource {
     });
 }
 
-test('C6 what an interrupted copy left spoiled is fetched anew from its first byte', async (t) => {
+/** A copy that was interrupted in its largest blob. @param arrived the bytes that had come of it. */
+async function interrupted(t: TestContext, arrived: Buffer) {
   const { media, store } = await place(t);
   const opened = await openMedia(media);
   t.after(() => opened.close());
@@ -322,8 +323,13 @@ test('C6 what an interrupted copy left spoiled is fetched anew from its first by
   const [largest] = (await planCopy(opened.content, held, bundle)).missing;
   assert.ok(largest !== undefined);
   const writer = await held.begin(largest.digest, largest.size);
-  await writer?.write(Buffer.alloc(1_000_000, 'spoiled'));
+  await writer?.write(arrived);
   await writer?.suspend();
+  return { media, store, opened, bundle, held, largest };
+}
+
+test('C6 what an interrupted copy left spoiled is fetched anew from its first byte', async (t) => {
+  const { media, store, opened, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000, 'spoiled'));
   const seen: CopyProgress[] = [];
   const outcome = await copy(media, store, { onProgress: (progress) => seen.push(progress) });
   assert.ok(outcome.outcome === 'Whole');
@@ -421,16 +427,7 @@ test('blobs come from elsewhere where they are offered; what fails there comes f
 });
 
 test('C24 what has come already is not asked of the disk again', async (t) => {
-  const { media, store } = await place(t);
-  const opened = await openMedia(media);
-  t.after(() => opened.close());
-  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
-  const held = await openStore(store);
-  const [largest] = (await planCopy(opened.content, held, bundle)).missing;
-  assert.ok(largest !== undefined);
-  const writer = await held.begin(largest.digest, largest.size);
-  await writer?.write(Buffer.alloc(1_000_000));
-  await writer?.suspend();
+  const { opened, held, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000));
   const plan = await planCopy(opened.content, held, bundle);
   assert.equal(plan.bytesArrived, 1_000_000);
   const need = spaceNeeded(
