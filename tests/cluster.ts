@@ -4,11 +4,22 @@ import { join } from 'node:path';
 import { renderCrds } from '../src/api/crds.ts';
 import { ensureServiceAccountKey, serverNames } from '../src/apiserver/pki.ts';
 import { startApiServer } from '../src/apiserver/server.ts';
+import type { KubeClient } from '../src/kube/client.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
 import { createIdentities, type TestCluster, type TestClusterOptions } from './identities.ts';
 
 export type { TestCluster, TestClusterOptions } from './identities.ts';
+
+let namespaces = 0;
+
+/** Makes a namespace that no other test of this file uses. */
+export async function freshNamespace(client: KubeClient): Promise<string> {
+  namespaces += 1;
+  const name = `fresh-${namespaces}`;
+  await client.create(client.kinds.Namespace, { metadata: { name } });
+  return name;
+}
 
 /**
  * Starts an API with all of crds/ on a free port of the loopback: the embedded one, in this process, or with

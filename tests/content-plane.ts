@@ -25,6 +25,7 @@ import { makeRelease, type TestRelease, testKey } from './bundles.ts';
 import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
 import { takeNetwork } from './network.ts';
+import { playedNodeInfo } from './played-kubelet.ts';
 import { shippedManifests } from './shipped.ts';
 import { repository } from './tier.ts';
 
@@ -324,18 +325,7 @@ function registration(node: TestNode) {
     address: node.address,
     controlPlane: true,
     kubelet: {
-      nodeInfo: {
-        machineID: node.name,
-        systemUUID: node.name,
-        bootID: 'boot-1',
-        kernelVersion: '6.1.0',
-        osImage: 'test',
-        containerRuntimeVersion: 'none',
-        kubeletVersion: 'v1.34.0',
-        kubeProxyVersion: '',
-        operatingSystem: 'linux',
-        architecture: 'amd64',
-      },
+      nodeInfo: playedNodeInfo(node.name, 'boot-1'),
       capacity: { cpu: '2', memory: '4Gi', pods: '110' },
     },
     logger: silentLogger,

@@ -16,6 +16,7 @@ import { parseTrustedKey, type TrustedKey } from '../src/trust/keys.ts';
 import { makeRelease, type ReleaseOptions, type TestRelease, testKey } from './bundles.ts';
 import { Closing } from './closing.ts';
 import { startTestCluster, type TestCluster } from './cluster.ts';
+import { playedNodeInfo } from './played-kubelet.ts';
 
 /** A cluster of real API, real signed bundles and nodes that are only told of, for the controllers above them. */
 export interface ControlPlane {
@@ -189,18 +190,7 @@ async function registerNode(client: KubeClient, name: string): Promise<void> {
   const status = {
     status: {
       conditions: [{ type: 'Ready', status: 'True' }],
-      nodeInfo: {
-        machineID: name,
-        systemUUID: name,
-        bootID: name,
-        kernelVersion: '6.1',
-        osImage: 'test',
-        containerRuntimeVersion: 'test://1',
-        kubeletVersion: 'v1.34.0',
-        kubeProxyVersion: '',
-        operatingSystem: 'linux',
-        architecture: 'amd64',
-      },
+      nodeInfo: playedNodeInfo(name, name),
     },
   };
   await client.patch(kinds.Node, name, status, { subresource: 'status' });

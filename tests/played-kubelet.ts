@@ -1,11 +1,28 @@
 import type { Node, Pod } from '../src/api/core.ts';
 import type { KubeClient } from '../src/kube/client.ts';
 import { createInformer } from '../src/kube/informer.ts';
+import type { NodeInfo } from '../src/node/node-object.ts';
 import { rfc3339 } from '../src/observe/clock.ts';
 import { silentLogger } from '../src/observe/log.ts';
 
 /** How a played Pod goes: `run` until it is deleted, end well or badly, or never start. */
 export type Play = 'run' | 'succeed' | 'fail' | 'hang';
+
+/** What a kubelet says of its machine. */
+export function playedNodeInfo(machine: string, bootID: string): NodeInfo {
+  return {
+    machineID: machine,
+    systemUUID: machine,
+    bootID,
+    kernelVersion: '6.1.0',
+    osImage: 'test',
+    containerRuntimeVersion: 'none',
+    kubeletVersion: 'v1.34.0',
+    kubeProxyVersion: '',
+    operatingSystem: 'linux',
+    architecture: 'amd64',
+  };
+}
 
 /** Makes a Node that is ready, with room for Pods. */
 export async function makeReadyNode(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
+import { freshNamespace, startTestCluster, type TestCluster } from '../../tests/cluster.ts';
 import { runCommand } from '../../tests/kubectl.ts';
 import { makeReadyNode, playKubelets } from '../../tests/played-kubelet.ts';
 import { needs } from '../../tests/tier.ts';
@@ -29,14 +29,6 @@ after(async () => {
   await controllers;
   await cluster.close();
 });
-
-let count = 0;
-async function freshNamespace(): Promise<string> {
-  count += 1;
-  const name = `objects-${count}`;
-  await client.create(client.kinds.Namespace, { metadata: { name } });
-  return name;
-}
 
 const timeoutMs = 15_000;
 /** Long enough for what must not happen to happen. */
@@ -103,7 +95,7 @@ async function defineKind(kind: string): Promise<KindRef<AnyObject>> {
 }
 
 test('every namespace has its service account and the authority of the API, also after they were removed', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { ConfigMap, ServiceAccount } = client.kinds;
   const has = async (kind: KindRef, name: string, where = namespace) =>
     await waitFor(client, kind, name, (one) => one !== undefined, { namespace: where, timeoutMs });
@@ -132,7 +124,7 @@ test(
   'kubectl delete namespace: all that is in it goes, Pods and custom objects too',
   needs('kubectl'),
   async () => {
-    const namespace = await freshNamespace();
+    const namespace = await freshNamespace(client);
     const { kinds } = client;
     await makeReadyNode(client, 'node-of-namespaces');
     const Gadget = await defineKind('Gadget');
@@ -177,7 +169,7 @@ test(
 );
 
 test('a namespace that is held back says what holds it, and takes nothing new', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   await configMap(namespace, 'held', [], ['test.example/hold']);
   await client.delete(kinds.Namespace, namespace);
@@ -204,7 +196,7 @@ test('a namespace that is held back says what holds it, and takes nothing new', 
 });
 
 test('what has lost its owner goes, down the whole line', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const top = await configMap(namespace, 'top');
   const middle = await configMap(namespace, 'middle', [reference(top)]);
   await configMap(namespace, 'bottom', [reference(middle)]);
@@ -216,10 +208,10 @@ test('what has lost its owner goes, down the whole line', async () => {
 });
 
 test('what never had its owner goes: another uid, another namespace, no such object', async () => {
-  const namespace = await freshNamespace();
-  const elsewhere = await configMap(await freshNamespace(), 'elsewhere');
+  const namespace = await freshNamespace(client);
+  const elsewhere = await configMap(await freshNamespace(client), 'elsewhere');
   const here = await configMap(namespace, 'here');
-  const node = await client.create(client.kinds.Node, { metadata: { name: `owner-${count}` } });
+  const node = await client.create(client.kinds.Node, { metadata: { name: `owner-${namespace}` } });
   await configMap(namespace, 'kept', [reference(here)]);
   await configMap(namespace, 'of-cluster', [reference(node)]);
   await configMap(namespace, 'other-uid', [reference(here, { uid: 'f3f1c1f2-0000-4000-8000-000000000000' })]);
@@ -238,7 +230,7 @@ test('what never had its owner goes: another uid, another namespace, no such obj
 });
 
 test('of two owners one is enough; the other reference is dropped', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const one = await configMap(namespace, 'one');
   const two = await configMap(namespace, 'two');
   await configMap(namespace, 'shared', [reference(one), reference(two)]);
@@ -255,7 +247,7 @@ test('of two owners one is enough; the other reference is dropped', async () => 
 });
 
 test('foreground: the owner waits for those that block it, and no others', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { ConfigMap } = client.kinds;
   const owner = await configMap(namespace, 'owner');
   const blocking = { blockOwnerDeletion: true };
@@ -279,7 +271,7 @@ test('foreground: the owner waits for those that block it, and no others', async
 });
 
 test('orphan: what is owned stays, without its owner', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const owner = await configMap(namespace, 'owner');
   await configMap(namespace, 'child', [reference(owner)]);
   await quiet();
@@ -291,7 +283,7 @@ test('orphan: what is owned stays, without its owner', async () => {
 });
 
 test('custom kinds that come and go at run time own and are owned', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   const Widget = await defineKind('Widget');
   const widget = await client.create(Widget, { metadata: { name: 'w', namespace } });

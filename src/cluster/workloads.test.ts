@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
+import { freshNamespace, startTestCluster, type TestCluster } from '../../tests/cluster.ts';
 import { runCommand } from '../../tests/kubectl.ts';
 import { makeReadyNode, type Play, playKubelets } from '../../tests/played-kubelet.ts';
 import { needs } from '../../tests/tier.ts';
@@ -27,14 +27,6 @@ after(async () => {
   await controllers;
   await cluster.close();
 });
-
-let count = 0;
-async function freshNamespace(): Promise<string> {
-  count += 1;
-  const name = `work-${count}`;
-  await client.create(client.kinds.Namespace, { metadata: { name } });
-  return name;
-}
 
 const timeoutMs = 20_000;
 const container = { name: 'main', image: 'registry.example/app:1' };
@@ -119,7 +111,7 @@ async function untilPods(namespace: string, holds: (pod: Pod) => boolean): Promi
 const kubectl = (...args: string[]) => runCommand('kubectl', ['--kubeconfig', cluster.kubeconfig, ...args]);
 
 test('a Job runs to its end: its Pod is made, bound and counted', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const made = await createJob(namespace, 'check', 'succeed');
   const job = await untilJob(namespace, 'check', 'Complete');
   assert.deepEqual(
@@ -136,7 +128,7 @@ test('a Job runs to its end: its Pod is made, bound and counted', async () => {
 });
 
 test('kubectl wait sees a Job complete', needs('kubectl'), async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createJob(namespace, 'x', 'succeed');
   const { code, output } = await kubectl(
     'wait',
@@ -151,7 +143,7 @@ test('kubectl wait sees a Job complete', needs('kubectl'), async () => {
 });
 
 test('a Job that fails says so; one that failed before is tried again', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createJob(namespace, 'once', 'fail', { backoffLimit: 0 });
   const job = await untilJob(namespace, 'once', 'Failed');
   assert.equal(job.status?.conditions?.at(-1)?.reason, 'BackoffLimitExceeded');
@@ -159,7 +151,7 @@ test('a Job that fails says so; one that failed before is tried again', async ()
 });
 
 test('P-02 the deadline ends a Job whose Pod never starts, and removes the Pod', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createJob(namespace, 'stuck', 'hang', { activeDeadlineSeconds: 1 });
   const job = await untilJob(namespace, 'stuck', 'Failed');
   assert.equal(job.status?.conditions?.at(-1)?.reason, 'DeadlineExceeded');
@@ -167,7 +159,7 @@ test('P-02 the deadline ends a Job whose Pod never starts, and removes the Pod',
 });
 
 test('ttlSecondsAfterFinished: Job and Pods go', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createJob(namespace, 'brief', 'succeed', { ttlSecondsAfterFinished: 1 });
   await untilJob(namespace, 'brief', 'Complete');
   const [pod] = await podsIn(namespace);
@@ -176,7 +168,7 @@ test('ttlSecondsAfterFinished: Job and Pods go', async () => {
 });
 
 test('P-18 what the API has against a Pod is told by an event of the Job, in its words', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   await client.create(kinds.ValidatingAdmissionPolicy, {
     metadata: { name: `quota-${namespace}` },
@@ -220,7 +212,7 @@ test(
   'a Deployment rolls out, is updated, scaled and taken away: kubectl follows',
   needs('kubectl'),
   async () => {
-    const namespace = await freshNamespace();
+    const namespace = await freshNamespace(client);
     await createDeployment(namespace, 'web');
     const status = async () =>
       await kubectl('rollout', 'status', 'deployment/web', '-n', namespace, '--timeout=15s');
@@ -273,7 +265,7 @@ test(
 );
 
 test('a rollout that does not move ends in ProgressDeadlineExceeded', needs('kubectl'), async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createDeployment(namespace, 'stuck', {
     replicas: 1,
     progressDeadlineSeconds: 1,
@@ -300,7 +292,7 @@ test('a rollout that does not move ends in ProgressDeadlineExceeded', needs('kub
 });
 
 test('Recreate: no two versions run at once', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createDeployment(namespace, 'one', { replicas: 2, strategy: { type: 'Recreate' } });
   await untilRolledOut(namespace, 'one');
   const images = new Set<string>();
@@ -328,7 +320,7 @@ test('Recreate: no two versions run at once', async () => {
 });
 
 test('a Pod that is evicted or deleted is replaced at once, on another node if its own is cordoned', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   await createDeployment(namespace, 'web', { replicas: 1 });
   await untilRolledOut(namespace, 'web');
   const [pod] = await podsIn(namespace);
@@ -348,7 +340,7 @@ test('a Pod that is evicted or deleted is replaced at once, on another node if i
 });
 
 test('kubectl drain moves Pods one by one as their budget allows', needs('kubectl'), async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   await createDeployment(namespace, 'web', { replicas: 4 });
   await client.create(kinds.PodDisruptionBudget, {
@@ -403,7 +395,7 @@ test('kubectl drain moves Pods one by one as their budget allows', needs('kubect
 });
 
 test('a budget that allows none holds an eviction back; a ready Pod more lets it go', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   await createDeployment(namespace, 'db', { replicas: 2 });
   await client.create(kinds.PodDisruptionBudget, {
@@ -431,7 +423,7 @@ test('a budget that allows none holds an eviction back; a ready Pod more lets it
 });
 
 test('Pods that were orphaned are adopted again, and no others are made', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   await createDeployment(namespace, 'web', { replicas: 2 });
   await untilRolledOut(namespace, 'web');
@@ -449,7 +441,7 @@ test('Pods that were orphaned are adopted again, and no others are made', async 
 });
 
 test('a Pod whose labels are changed is let go and replaced', async () => {
-  const namespace = await freshNamespace();
+  const namespace = await freshNamespace(client);
   const { kinds } = client;
   await createDeployment(namespace, 'web', { replicas: 1 });
   await untilRolledOut(namespace, 'web');

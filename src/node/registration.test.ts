@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestCluster, type TestCluster } from '../../tests/cluster.ts';
+import { playedNodeInfo } from '../../tests/played-kubelet.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, rfc3339 } from '../observe/clock.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -20,18 +21,7 @@ after(() => cluster.close());
 function facts(bootID = 'boot-1'): KubeletFacts {
   return {
     port: 10250,
-    nodeInfo: {
-      machineID: 'machine',
-      systemUUID: 'machine',
-      bootID,
-      kernelVersion: '6.1.0',
-      osImage: 'test',
-      containerRuntimeVersion: 'none',
-      kubeletVersion: 'v1.34.0',
-      kubeProxyVersion: '',
-      operatingSystem: 'linux',
-      architecture: 'amd64',
-    },
+    nodeInfo: playedNodeInfo('machine', bootID),
     capacity: { cpu: '2', memory: '4Gi', pods: '110' },
   };
 }
