@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../src/up/network.ts';
 
 export interface RunningRegistry {
   readonly host: string;
@@ -26,8 +26,13 @@ export async function startDockerRegistry(
   ];
   writeFileSync(config, `${lines.join('\n')}\n`);
   const child = spawn('docker-registry', ['serve', config], { stdio: 'ignore' });
+  return await listening(child, port);
+}
+
+/** A registry that was started, once it listens. */
+export async function listening(child: ChildProcess, port: number): Promise<RunningRegistry> {
   for (let tries = 0; !(await listens(port)); tries += 1) {
-    if (tries > 100) throw new Error('docker-registry does not answer');
+    if (tries > 300) throw new Error(`nothing listens at port ${port}`);
     await sleep(100);
   }
   return {
@@ -41,16 +46,7 @@ export async function startDockerRegistry(
   };
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-export async function listens(port: number): Promise<boolean> {
-  const { connect } = await import('node:net');
+async function listens(port: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy();

@@ -18,8 +18,9 @@ import { digestOf } from '../src/oci/digest.ts';
 import { mediaTypes } from '../src/oci/manifest.ts';
 import { openStore } from '../src/store/store.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
+import { freePort } from '../src/up/network.ts';
 import { repository } from '../tests/tier.ts';
-import { freePort, listens, type RunningRegistry, startDockerRegistry } from './docker-registry.ts';
+import { listening, type RunningRegistry, startDockerRegistry } from './docker-registry.ts';
 import { cpuSeconds, keep, median, rateOf, say, timed } from './measure.ts';
 
 const { values: options } = parseArgs({
@@ -36,17 +37,9 @@ async function startSluice(root: string, secure: boolean): Promise<RunningRegist
   const args = ['registry', 'serve', '--store', root, '--listen', `127.0.0.1:${port}`];
   if (secure) args.push('--tls-cert', tls.cert, '--tls-key', tls.key);
   const child = spawn(join(repository, 'sluice'), args, { stdio: 'ignore' });
-  while (!(await listens(port))) await sleep(100);
+  const running = await listening(child, port);
   await sleep(500);
-  return {
-    host: `127.0.0.1:${port}`,
-    pid: child.pid ?? 0,
-    close: () =>
-      new Promise((resolve) => {
-        child.on('close', () => resolve());
-        child.kill('SIGTERM');
-      }),
-  };
+  return running;
 }
 
 /** Each client fetches its blobs one after the other. Answers the seconds of CPU that the clients took. */

@@ -2,25 +2,15 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hexOf } from '../src/oci/digest.ts';
 import { runOrThrow } from '../src/process/run.ts';
+import { freePort } from '../src/up/network.ts';
 import { makeRelease, testKey } from './bundles.ts';
 import { needs } from './tier.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** The stock registry over a directory, read-only, without TLS. */
 async function serve(root: string, scratch: string): Promise<{ host: string; stop: () => Promise<void> }> {

@@ -10,7 +10,7 @@ import { createKubeClient } from '../src/kube/client.ts';
 import { loadKubeconfig } from '../src/kube/kubeconfig.ts';
 import { run, runOrThrow } from '../src/process/run.ts';
 import { programVersion } from '../src/program/build.ts';
-import { freePort } from './image-registry.ts';
+import { freePort } from '../src/up/network.ts';
 import { packageInto } from './packaged.ts';
 import { buildProgramImage, makeImageBase } from './program-image.ts';
 import { until } from './systemd/host.ts';
@@ -111,7 +111,7 @@ test(
     await mkdir(data);
     await chown(data, user, user);
     const [api, registryPort, registryStatus, controllerStatus] = await Promise.all(
-      Array.from({ length: 4 }, freePort),
+      Array.from({ length: 4 }, () => freePort()),
     );
 
     const registry = start(

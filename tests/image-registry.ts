@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { buildImage, type ImageFile, type ImageRunConfig } from '../src/build/image.ts';
 import type { Digest } from '../src/oci/digest.ts';
 import { runOrThrow } from '../src/process/run.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
+import { freePort } from '../src/up/network.ts';
 
 /** The stock registry on the loopback, with TLS and a password. */
 export interface ImageRegistry {
@@ -19,8 +19,8 @@ export interface ImageRegistry {
   close(): Promise<void>;
 }
 
-/** Files of an image with busybox's usual commands. */
-export function busyboxFiles(): ImageFile[] {
+/** Files of an image with busybox's usual commands, and `more` of them. */
+export function busyboxFiles(...more: readonly string[]): ImageFile[] {
   const applets = [
     'sh',
     'cat',
@@ -34,6 +34,7 @@ export function busyboxFiles(): ImageFile[] {
     'wget',
     'true',
     'false',
+    ...more,
   ];
   return [
     { path: '/bin/busybox', mode: 0o755, from: '/bin/busybox' },
@@ -43,11 +44,15 @@ export function busyboxFiles(): ImageFile[] {
   ];
 }
 
-/** The host's curl with the libraries that it loads, as files of an image. */
-export async function curlFiles(): Promise<ImageFile[]> {
-  const { stdout } = await runOrThrow('ldd', ['/usr/bin/curl']);
-  const libraries = [...stdout.matchAll(/(\/\S+\.so\S*)/g)].map(([, path = '']) => path);
-  return ['/usr/bin/curl', ...new Set(libraries)].map((path) => ({ path, mode: 0o755, from: path }));
+/** The host's curl with the libraries that it loads, and `more` programs, as files of an image. */
+export async function curlFiles(...more: readonly string[]): Promise<ImageFile[]> {
+  const paths = new Set<string>();
+  for (const program of ['/usr/bin/curl', ...more]) {
+    const { stdout } = await runOrThrow('ldd', [program]);
+    paths.add(program);
+    for (const [, library = ''] of stdout.matchAll(/(\/\S+\.so\S*)/g)) paths.add(library);
+  }
+  return [...paths].map((path) => ({ path, mode: 0o755, from: path }));
 }
 
 export async function startImageRegistry(dir: string): Promise<ImageRegistry> {
@@ -116,14 +121,6 @@ export async function startImageRegistry(dir: string): Promise<ImageRegistry> {
       await ended;
     },
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function listening(child: ChildProcess, port: number): Promise<void> {

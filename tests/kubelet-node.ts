@@ -29,6 +29,11 @@ export interface KubeletNode {
 
 export const nodeName = 'node-0';
 
+/** An entry of an ImageDigestMirrorSet: the images of a source come from one place alone. */
+export function mirror(source: string, target: string) {
+  return { source, mirrors: [target], mirrorSourcePolicy: 'NeverContactSource' as const };
+}
+
 export async function startKubeletNode(cluster: TestCluster, probe: RunnerProbe): Promise<KubeletNode> {
   const closing = new Closing();
   return await closing.unless(async () => {
@@ -53,13 +58,7 @@ async function startWith(
   await cluster.client.create(kinds.ImageDigestMirrorSet, {
     metadata: { name: 'test' },
     spec: {
-      imageDigestMirrors: [
-        {
-          source: 'mirrored.example/test',
-          mirrors: [`${registry.host}/mirror`],
-          mirrorSourcePolicy: 'NeverContactSource',
-        },
-      ],
+      imageDigestMirrors: [mirror('mirrored.example/test', `${registry.host}/mirror`)],
     },
   });
   await shipRights(cluster.client);

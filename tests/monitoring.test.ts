@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
 import { run } from '../src/process/run.ts';
-import { freePort } from './image-registry.ts';
+import { freePort } from '../src/up/network.ts';
 import { type OneNode, startOneNode } from './one-node.ts';
 import { until } from './systemd/host.ts';
 import { needs, repository } from './tier.ts';

@@ -5,18 +5,19 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { names } from '../src/api/names.ts';
 import type { UpdatePreflight } from '../src/api/resources.ts';
-import { buildImage, type ImageFile } from '../src/build/image.ts';
+import { buildImage } from '../src/build/image.ts';
 import { runClusterControllers } from '../src/cluster/controllers.ts';
 import { waitFor, waitForDeletion } from '../src/kube/wait.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { runPreflightController } from '../src/preflight/controller.ts';
 import { probeRunner } from '../src/workload/probe.ts';
 import { testRepository } from './bundles.ts';
+import { buildBase, checkImage } from './check-image.ts';
 import { checkManifest } from './check-output.ts';
 import { Closing } from './closing.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { busyboxFiles, curlFiles } from './image-registry.ts';
-import { type KubeletNode, nodeName, startKubeletNode } from './kubelet-node.ts';
+import { type KubeletNode, mirror, nodeName, startKubeletNode } from './kubelet-node.ts';
 import { needs } from './tier.ts';
 
 const { clusterVersionNamespace, preflightNamespace } = names('standalone');
@@ -50,14 +51,6 @@ const partnerScript = checkScript
   );
 const partnerImage = 'partner.example/vendor/gpu-check';
 
-async function checkFiles(): Promise<ImageFile[]> {
-  const applets = ['wc', 'sha256sum', 'cut', 'cp'].map((name) => ({
-    path: `/bin/${name}`,
-    target: 'busybox',
-  }));
-  return [...busyboxFiles(), ...applets, ...(await curlFiles())];
-}
-
 describe(
   'checks of a release, in real containers',
   needs('containers', 'docker-registry', 'skopeo', 'busybox'),
@@ -69,21 +62,15 @@ describe(
     const scratch = mkdtempSync(join(tmpdir(), 'sluice-checks-'));
 
     before(async () => {
-      const files = await checkFiles();
-      await buildImage({
-        out: { directory: join(scratch, 'base'), reference: 'base' },
-        files,
-        directoryMode: 0o755,
-      });
-      const check = {
-        files: [...files, { path: '/usr/bin/check', mode: 0o755, data: checkScript }],
-        config: { env: ['PATH=/bin:/usr/bin'] },
-      };
+      const tools = [...busyboxFiles('wc', 'sha256sum', 'cut', 'cp'), ...(await curlFiles())];
+      const base = await buildBase(scratch, tools);
+      const check = checkImage(tools, checkScript);
       // An operator outside the payload has its check in the bundle: an image that says by itself what it runs.
+      const { files, config } = checkImage(tools, partnerScript);
       await buildImage({
         out: { directory: join(scratch, 'partner'), reference: 'check' },
-        files: [...files, { path: '/usr/bin/check', mode: 0o755, data: partnerScript }],
-        config: { env: ['PATH=/bin:/usr/bin'], entrypoint: ['/usr/bin/check'] },
+        files,
+        config: { ...config, entrypoint: ['/usr/bin/check'] },
         directoryMode: 0o755,
       });
       const partner = {
@@ -94,7 +81,7 @@ describe(
         ...partner,
         version,
         previous: ['1.0.0'],
-        base: `oci:${join(scratch, 'base')}:base`,
+        base,
         images: { check },
         manifests: { demo: { 'check.yaml': checkManifest('demo-check', { image: 'check' }) } },
       });
@@ -219,8 +206,4 @@ describe(
 
 function settings(mode: string) {
   return { metadata: { name: 'demo-settings', namespace: 'default' }, data: { mode } };
-}
-
-function mirror(source: string, target: string) {
-  return { source, mirrors: [target], mirrorSourcePolicy: 'NeverContactSource' as const };
 }

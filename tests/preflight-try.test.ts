@@ -18,8 +18,7 @@ describe(
     let files: ImageFile[];
 
     before(async () => {
-      const applets = ['wc', 'sha256sum', 'cut'].map((name) => ({ path: `/bin/${name}`, target: 'busybox' }));
-      files = [...busyboxFiles(), ...applets, ...(await curlFiles())];
+      files = [...busyboxFiles('wc', 'sha256sum', 'cut'), ...(await curlFiles())];
       await image('example', readFileSync(join(example, 'check.sh'), 'utf8'));
     });
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -17,6 +16,7 @@ import { treeContent } from '../src/store/content.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { directoryTree } from '../src/store/tree.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
+import { freePort } from '../src/up/network.ts';
 import { bytesOf, imageOf, manifestOf, putImage, type SampleImage, tarOf } from './content.ts';
 import { needs } from './tier.ts';
 
@@ -52,14 +52,6 @@ before(async () => {
 });
 
 after(() => rm(dir, { recursive: true, force: true }));
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** skopeo with no configuration of this machine's user. */
 async function skopeo(...args: string[]) {

@@ -14,13 +14,14 @@ import { buildImage } from '../src/build/image.ts';
 import { buildPayload } from '../src/build/payload.ts';
 import type { RegistryAccess } from '../src/build/registry-source.ts';
 import { createSourceOpener, imageOf } from '../src/build/source.ts';
-import { verifyMedia } from '../src/bundle/medium.ts';
+import { problemsOf, verifyMedia } from '../src/bundle/medium.ts';
 import { openMedia } from '../src/media/media.ts';
 import { mediaTypes } from '../src/oci/manifest.ts';
 import { runOrThrow } from '../src/process/run.ts';
 import { createAuthority, issue } from '../src/trust/authority.ts';
+import { freePort } from '../src/up/network.ts';
 import { testKey } from './bundles.ts';
-import { freePort, listeningRegistry, type RunningRegistry } from './stock-registry.ts';
+import { listeningRegistry, type RunningRegistry } from './stock-registry.ts';
 import { needs } from './tier.ts';
 
 const key = testKey();
@@ -287,7 +288,7 @@ test(
     for (const name of ['one', 'two.iso']) {
       const media = await openMedia(join(directory, name));
       const report = await verifyMedia(media, [key.trusted]);
-      assert.deepEqual([...report.bundles.flatMap((each) => each.problems), ...report.problems], []);
+      assert.deepEqual(problemsOf(report), []);
       const api = built[0]?.document.images.find((each) => each.name === 'api');
       const raw = await media.content.manifest('openshift/release', '1.2.3-api');
       assert.equal(raw?.digest, api?.digest);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { digestOf } from '../src/oci/digest.ts';
 import { openStore } from '../src/store/store.ts';
-import { freePort } from './image-registry.ts';
+import { freePort } from '../src/up/network.ts';
 import { repository } from './tier.ts';
 
 let directory: string;

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../src/up/network.ts';
 
 export interface RunningRegistry {
   /** `host:port` on the loopback. */
@@ -18,16 +19,6 @@ export interface RegistrySettings {
   readonly htpasswd?: string;
   /** The registry's own `auth` section. */
   readonly auth?: object;
-}
-
-/** A port that nobody uses just now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Starts the stock registry below `dir`, and waits until it listens. */

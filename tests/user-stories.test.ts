@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { AnyObject } from '../src/api/core.ts';
 import { names } from '../src/api/names.ts';
 import type { UpdatePreflight } from '../src/api/resources.ts';
-import { buildImage, type ImageFile } from '../src/build/image.ts';
+import type { ImageFile } from '../src/build/image.ts';
 import { runClusterControllers } from '../src/cluster/controllers.ts';
 import { implicitName } from '../src/gates/run-request.ts';
 import { waitFor } from '../src/kube/wait.ts';
@@ -17,6 +17,7 @@ import { run, runOrThrow } from '../src/process/run.ts';
 import { runUpdateController } from '../src/update/controller.ts';
 import { probeRunner } from '../src/workload/probe.ts';
 import { testRepository } from './bundles.ts';
+import { buildBase, checkImage } from './check-image.ts';
 import { checkManifest } from './check-output.ts';
 import {
   type ControlPlane,
@@ -26,7 +27,7 @@ import {
   untilVersion,
 } from './control-plane.ts';
 import { busyboxFiles, curlFiles } from './image-registry.ts';
-import { type KubeletNode, nodeName, startKubeletNode } from './kubelet-node.ts';
+import { type KubeletNode, mirror, nodeName, startKubeletNode } from './kubelet-node.ts';
 import { needs, repository } from './tier.ts';
 
 const { clusterVersionNamespace } = names('standalone');
@@ -93,20 +94,9 @@ metadata:
 };
 
 async function checkFiles(): Promise<ImageFile[]> {
-  const applets = ['wc', 'sha256sum', 'cut', 'cp', 'tr', 'sed', 'grep', 'base64', '[', 'test'].map(
-    (name) => ({
-      path: `/bin/${name}`,
-      target: 'busybox',
-    }),
-  );
-  const { stdout } = await runOrThrow('ldd', ['/usr/bin/openssl']);
-  const libraries = [...stdout.matchAll(/(\/\S+\.so\S*)/g)].map(([, path = '']) => path);
-  const files = [...busyboxFiles(), ...applets, ...(await curlFiles())];
-  for (const path of ['/usr/bin/openssl', ...libraries]) {
-    if (!files.some((file) => file.path === path)) files.push({ path, mode: 0o755, from: path });
-  }
   return [
-    ...files,
+    ...busyboxFiles('wc', 'sha256sum', 'cut', 'cp', 'tr', 'sed', 'grep', 'base64', '[', 'test'),
+    ...(await curlFiles('/usr/bin/openssl')),
     { path: '/usr/lib/ssl/openssl.cnf', data: '' },
     { path: '/etc/ssl/openssl.cnf', data: '' },
   ];
@@ -123,23 +113,16 @@ describe(
     const scratch = mkdtempSync(join(tmpdir(), 'sluice-stories-'));
 
     before(async () => {
-      const files = await checkFiles();
-      await buildImage({
-        out: { directory: join(scratch, 'base'), reference: 'base' },
-        files,
-        directoryMode: 0o755,
-      });
-      const check = {
-        files: [...files, { path: '/usr/bin/check', mode: 0o755, data: checkScript }],
-        config: { env: ['PATH=/bin:/usr/bin'] },
-      };
+      const tools = await checkFiles();
+      const base = await buildBase(scratch, tools);
+      const check = checkImage(tools, checkScript);
       const os = {
         config: { labels: { 'ostree.linux': '6.12.0-55.el10', 'org.opencontainers.image.version': '10.1' } },
       };
       const release = (version: string, previous: string[]) => ({
         version,
         previous,
-        base: `oci:${join(scratch, 'base')}:base`,
+        base,
         images: { check, 'node-os': os },
         manifests: stories,
       });
@@ -171,17 +154,12 @@ describe(
       await plane.hold('1.1.1');
       await plane.hold('1.2.0');
       await plane.runs('1.0.0');
-      const source = (name: string, target: string) => ({
-        source: name,
-        mirrors: [target],
-        mirrorSourcePolicy: 'NeverContactSource' as const,
-      });
       await client.create(client.kinds.ImageDigestMirrorSet, {
         metadata: { name: 'releases' },
         spec: {
           imageDigestMirrors: [
-            source(`${testRepository}/check`, `${node.registry.host}/openshift/release`),
-            source('release.sluice.internal/openshift', `${node.registry.host}/openshift`),
+            mirror(`${testRepository}/check`, `${node.registry.host}/openshift/release`),
+            mirror('release.sluice.internal/openshift', `${node.registry.host}/openshift`),
           ],
         },
       });

@@ -7,7 +7,6 @@ import { after, before, describe, test } from 'node:test';
 import type { Pod } from '../../src/api/core.ts';
 import { names } from '../../src/api/names.ts';
 import type { UpdatePreflight } from '../../src/api/resources.ts';
-import { buildImage } from '../../src/build/image.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { serve } from '../../src/http/server.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -23,6 +22,7 @@ import { runOrThrow } from '../../src/process/run.ts';
 import { mirrorEntries } from '../../src/release/mirrors.ts';
 import { issue } from '../../src/trust/authority.ts';
 import { testRepository } from '../bundles.ts';
+import { buildBase, checkImage } from '../check-image.ts';
 import { checkManifest } from '../check-output.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
 import { busyboxFiles } from '../image-registry.ts';
@@ -57,23 +57,19 @@ describe('a real kubelet with containerd', needs('kubelet'), () => {
   const file = (name: string) => join(scratch, name);
 
   before(async () => {
-    const applets = ['wc', 'sha256sum', 'cut', 'cp'].map((name) => ({
-      path: `/bin/${name}`,
-      target: 'busybox',
-    }));
-    const files = [...busyboxFiles(), ...applets];
-    await buildImage({ out: { directory: file('base'), reference: 'base' }, files, directoryMode: 0o755 });
-    const config = { env: ['PATH=/bin:/usr/bin'] };
+    const tools = busyboxFiles('wc', 'sha256sum', 'cut', 'cp');
+    const base = await buildBase(scratch, tools);
+    const check = checkImage(tools, checkScript);
     plane = await startControlPlane(
       [
         { version: '1.0.0' },
         {
           version: '1.1.0',
           previous: ['1.0.0'],
-          base: `oci:${file('base')}:base`,
+          base,
           images: {
-            check: { files: [...files, { path: '/usr/bin/check', mode: 0o755, data: checkScript }], config },
-            pod: { files, config: { ...config, entrypoint: pauseCommand } },
+            check,
+            pod: { files: tools, config: { ...check.config, entrypoint: pauseCommand } },
           },
           manifests: { demo: { 'check.yaml': checkManifest('demo-check', { image: 'check' }) } },
         },
