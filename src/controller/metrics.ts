@@ -1,7 +1,7 @@
 import { names } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Reconciled } from '../kube/controller.ts';
-import type { Clock } from '../observe/clock.ts';
+import { type Clock, unixSeconds } from '../observe/clock.ts';
 import type { Metrics } from '../observe/metrics.ts';
 
 /** Milliseconds without an answer of the API after which a controller is not ready. */
@@ -109,8 +109,7 @@ export function observeCluster(metrics: Metrics, client: KubeClient): void {
     version.replace(
       newest === undefined ? [] : [[{ version: newest.version ?? '', state: newest.state }, 1]],
     );
-    const at = Date.parse(newest?.completionTime ?? newest?.startedTime ?? '');
-    began.replace(Number.isNaN(at) ? [] : [[{}, at / 1000]]);
+    began.replace([[{}, unixSeconds(newest?.completionTime ?? newest?.startedTime)]]);
     const conditions = (ofCluster?.status?.conditions ?? []) as readonly Condition[];
     cluster.replace(conditions.map((each) => [{ type: each.type }, conditionValue(each)]));
     const whole = { name: '', conditions: ofReleases?.status?.conditions ?? [] };
@@ -127,11 +126,10 @@ export function observeCluster(metrics: Metrics, client: KubeClient): void {
       ),
     );
     ran.replace(
-      preflights.items.flatMap(({ metadata, status }) =>
-        status?.finishedAt === undefined
-          ? []
-          : [[{ preflight: metadata.name }, Date.parse(status.finishedAt) / 1000] as const],
-      ),
+      preflights.items.map(({ metadata, status }) => [
+        { preflight: metadata.name },
+        unixSeconds(status?.finishedAt),
+      ]),
     );
   });
 }

@@ -1,3 +1,4 @@
+import { unixSeconds } from '../observe/clock.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { FinalizeConfig } from './config.ts';
 import type { AgentReport } from './report.ts';
@@ -76,11 +77,8 @@ export function createAgentMetrics(metrics: Metrics): AgentMetrics {
       if (last?.state !== report.state) changed.set({}, at / 1000);
       last = report;
       state.replace(agentStates.map((each) => [{ state: each }, each === report.state ? 1 : 0]));
-      held.replace(
-        report.holds.map(({ gate, reason, since }) => [{ gate, reason }, Date.parse(since) / 1000] as const),
-      );
-      const { nextPossible } = report;
-      next.replace(nextPossible === undefined ? [] : [[{}, Date.parse(nextPossible) / 1000]]);
+      held.replace(report.holds.map(({ gate, reason, since }) => [{ gate, reason }, unixSeconds(since)]));
+      next.replace([[{}, unixSeconds(report.nextPossible)]]);
     },
     booted: (intoUpdate) => boots.add({ updated: String(intoUpdate) }),
   };

@@ -105,12 +105,7 @@ export function createContentMetrics(
         [{ release, kind: 'total' }, progress?.imagesTotal ?? 0],
       ]),
     );
-    copyLeft.replace(
-      copies.flatMap((copy): [{ release: string }, number][] => {
-        const seconds = secondsLeftOf(copy);
-        return seconds === undefined ? [] : [[{ release: copy.release }, seconds]];
-      }),
-    );
+    copyLeft.replace(copies.map((copy) => [{ release: copy.release }, secondsLeftOf(copy)]));
     copyRate.replace(copies.map(({ release, rate }) => [{ release }, rate ?? 0]));
     releases.replace([...of.store().records].map(([release, { bytes }]) => [{ release }, bytes]));
     const attached = of.attachments();

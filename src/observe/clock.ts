@@ -38,6 +38,12 @@ export const systemClock: Clock = {
     }),
 };
 
+/** Seconds since the epoch of a time in RFC 3339; undefined where there is none, or none that can be read. */
+export function unixSeconds(time: string | undefined): number | undefined {
+  const ms = Date.parse(time ?? '');
+  return Number.isNaN(ms) ? undefined : ms / 1000;
+}
+
 /** RFC 3339 in seconds, as Kubernetes writes times. */
 export function rfc3339(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;

@@ -41,16 +41,19 @@ test('a histogram counts every value in each bucket that holds it', async () => 
 test('gauges are read when they are asked for, and what is gone is no longer shown', async () => {
   const metrics = createMetrics();
   const holds = metrics.gauge('sluice_holds', 'What holds.', ['gate']);
-  let now: [{ gate: string }, number][] = [[{ gate: 'marker' }, 1]];
+  let now: [{ gate: string }, number | undefined][] = [[{ gate: 'marker' }, 1]];
   metrics.beforeRender(async () => holds.replace(now));
   metrics.beforeRender(() => {
     throw new Error('cannot be read');
   });
   assert.match(await metrics.render(), /sluice_holds\{gate="marker"\} 1/);
-  now = [[{ gate: 'slot' }, 2]];
+  now = [
+    [{ gate: 'slot' }, 2],
+    [{ gate: 'users' }, undefined],
+  ];
   const second = await metrics.render();
   assert.match(second, /sluice_holds\{gate="slot"\} 2/);
-  assert.doesNotMatch(second, /marker/);
+  assert.doesNotMatch(second, /marker|users/);
 });
 
 test('a name that is taken or breaks the conventions is refused, and labels cannot fill the memory', async () => {

@@ -8,8 +8,8 @@ export interface Counter<L extends string> {
 
 export interface Gauge<L extends string> {
   set(labels: Labels<L>, value: number): void;
-  /** The samples of the family as they stand now: those that are not among them are gone. */
-  replace(samples: Iterable<readonly [Labels<L>, number]>): void;
+  /** The samples of the family as they stand now: those that are not among them, or have no value, are gone. */
+  replace(samples: Iterable<readonly [Labels<L>, number | undefined]>): void;
 }
 
 export interface Histogram<L extends string> {
@@ -116,7 +116,7 @@ export function createMetrics(): Metrics {
         set,
         replace(given) {
           samples.clear();
-          for (const [each, value] of given) set(each, value);
+          for (const [each, value] of given) if (value !== undefined) set(each, value);
         },
       };
     },
