@@ -176,7 +176,7 @@ async function uninstall(client: KubeClient, shipped: readonly AnyObject[], opti
   if (format === 'name') return print(steps.map(title).join('\n'));
   if (steps.length === 0) return note('nothing of Sluice stands here');
   if (client.platform === 'standalone' || options.dryRun === true) return;
-  note('On the hosts, stores and units stay until: sluice node install --remove');
+  note('On the hosts, stores and units stay until: sluice node install --remove --root /');
 }
 
 const stepWords: Readonly<Record<UninstallStep['act'], string>> = {

@@ -300,7 +300,8 @@ describe('the installer of the DaemonSet on a host with its own systemd', tier, 
     });
 
     await t.test('taken away, units and program are gone, and the state stays', async () => {
-      await install(1, '--remove');
+      // As the command line says it, by a person on the host.
+      await host.insideMeanwhile(['sluice', 'node', 'install', '--remove', '--root', '/']);
       assert.notEqual(state(unit(1)), 'active');
       assert.notEqual(state('sluice-node.service'), 'active');
       const left = host.inside(['sh', '-c', 'ls /etc/systemd/system | grep sluice-[nr]; ls /usr/local/bin'], {
