@@ -15,7 +15,7 @@ import { applyObject } from '../../src/kube/apply.ts';
 import { ApiError } from '../../src/kube/error.ts';
 import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { connect } from '../../src/kube/platform.ts';
-import { waitFor } from '../../src/kube/wait.ts';
+import { waitFor, waitForDeletion } from '../../src/kube/wait.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { runUpdateGate } from '../../src/preflight/update-gate.ts';
@@ -454,7 +454,7 @@ for (const featureSet of ['default', 'preview'] as const) {
       });
     });
 
-    test('a parameter that is missing wedges nobody; then everything of Sluice goes', async () => {
+    test('a parameter that is missing wedges nobody, nor one without its definition; then everything of Sluice goes', async () => {
       const { client } = cluster;
       const { kinds } = client;
       await client.delete(kinds.ValidatingAdmissionPolicyBinding, 'sluice-update-gate-guard');
@@ -463,10 +463,21 @@ for (const featureSet of ['default', 'preview'] as const) {
         if (gone !== undefined) break;
         await systemClock.sleep(200);
       }
-      await setStatus(cluster.operator);
-      await ask({ image: image(other), version: '4.17.2' }, cluster.operator);
-      await ask(null, cluster.operator);
-      await client.patch(kinds.ClusterVersion, clusterVersion, { spec: { channel: 'stable-4.16' } });
+      const wedgesNobody = async () => {
+        await setStatus(cluster.operator);
+        await ask({ image: image(other), version: '4.17.2' }, cluster.operator);
+        await ask(null, cluster.operator);
+        await ask({ image: image(other), force: true });
+        await ask(null);
+        await client.patch(kinds.ClusterVersion, clusterVersion, { spec: { channel: 'stable-4.16' } });
+        await client.patch(kinds.ClusterVersion, clusterVersion, { spec: { channel: 'stable-4.17' } });
+      };
+      await wedgesNobody();
+      const definition = 'policyfacts.sluice.dev';
+      await client.delete(kinds.CustomResourceDefinition, definition);
+      await waitForDeletion(client, kinds.CustomResourceDefinition, definition, { timeoutMs: 60_000 });
+      await cluster.real.restart();
+      await wedgesNobody();
       await uninstallObjects(client, cluster.shipped, { keepData: false, dryRun: false });
       const { objects } = await surveyCluster(client, cluster.shipped);
       assert.deepEqual(
