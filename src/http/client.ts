@@ -3,6 +3,7 @@ import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { messageOf, SluiceError } from '../errors/error.ts';
+import { piecesOf } from './pieces.ts';
 import type { ProxyChoice } from './proxy.ts';
 import { Agent, request as plainRequest } from './runtime.ts';
 
@@ -229,29 +230,6 @@ function answerOf(message: IncomingMessage, request: HttpRequest): HttpResponse 
       }
     },
   };
-}
-
-/** A body piece by piece. Whoever stops in the middle ends the connection; one that stalls fails. */
-async function* piecesOf(message: IncomingMessage, stallTimeoutMs: number): AsyncGenerator<Uint8Array> {
-  let waiting = true;
-  const timer =
-    stallTimeoutMs === 0
-      ? undefined
-      : setTimeout(() => {
-          // The reader's own slowness is no stall.
-          if (waiting) message.destroy(new Error(`no byte of the answer came for ${stallTimeoutMs} ms`));
-          else timer?.refresh();
-        }, stallTimeoutMs);
-  try {
-    for await (const chunk of message as AsyncIterable<Uint8Array>) {
-      waiting = false;
-      yield chunk;
-      waiting = true;
-      timer?.refresh();
-    }
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function unreachable(url: string, error: unknown): SluiceError {
