@@ -51,7 +51,7 @@ const stallMsDefault = 60_000;
 const stepBytes = 512 * 1024;
 const concurrencyDefault = 3;
 /** For each blob that is being read, so many are at work: the others wait for their flushes, or to be hashed. */
-const workersForEach = 6;
+const workersForEach = 4;
 /** Problems of one copy that are listed; after that many nobody reads on. */
 const problemsMax = 20;
 

@@ -70,37 +70,39 @@ test('a reader that takes its time is no stall', async (t) => {
   assert.equal(size, 4 * 1024 * 1024);
 });
 
-test('a body comes in few pieces, in order, and whoever takes his time is not sent all of it', async (t) => {
-  const chunk = 16 * 1024;
-  const count = 1024;
-  let sent = 0;
-  const url = await at(t, async (_, response) => {
-    for (let at = 0; at < count; at += 1) {
-      if (!response.write(Buffer.alloc(chunk, at % 251))) await once(response, 'drain');
-      sent = at + 1;
+for (const reuse of [false, true]) {
+  test(`a body comes in few pieces, in order, and not all of it to whoever takes his time${reuse ? ', in memory that is used again' : ''}`, async (t) => {
+    const chunk = 16 * 1024;
+    const count = 1024;
+    let sent = 0;
+    const url = await at(t, async (_, response) => {
+      for (let at = 0; at < count; at += 1) {
+        if (!response.write(Buffer.alloc(chunk, at % 251))) await once(response, 'drain');
+        sent = at + 1;
+      }
+      response.end();
+    });
+    const answer = await client.request({ url, reuse });
+    let pieces = 0;
+    let bytes = 0;
+    let sentWhileSlow = 0;
+    for await (const piece of answer.body) {
+      for (let at = 0; at < piece.length; at += chunk / 4) {
+        assert.equal(piece[at], Math.floor((bytes + at) / chunk) % 251, `byte ${bytes + at}`);
+      }
+      bytes += piece.length;
+      pieces += 1;
+      if (pieces === 1) {
+        await sleep(300);
+        sentWhileSlow = sent;
+      }
     }
-    response.end();
+    assert.equal(bytes, chunk * count);
+    assert.ok(pieces < count / 4, `${pieces} pieces`);
+    // What fits into the buffers of the sockets (some MiB) and into ours, and no more.
+    assert.ok(sentWhileSlow < count, `${sentWhileSlow} of ${count} chunks were sent to a reader that waited`);
   });
-  const answer = await client.request({ url });
-  let pieces = 0;
-  let bytes = 0;
-  let sentWhileSlow = 0;
-  for await (const piece of answer.body) {
-    for (let at = 0; at < piece.length; at += chunk / 4) {
-      assert.equal(piece[at], Math.floor((bytes + at) / chunk) % 251, `byte ${bytes + at}`);
-    }
-    bytes += piece.length;
-    pieces += 1;
-    if (pieces === 1) {
-      await sleep(300);
-      sentWhileSlow = sent;
-    }
-  }
-  assert.equal(bytes, chunk * count);
-  assert.ok(pieces < count / 4, `${pieces} pieces`);
-  // What fits into the buffers of the sockets (some MiB) and into ours, and no more.
-  assert.ok(sentWhileSlow < count, `${sentWhileSlow} of ${count} chunks were sent to a reader that waited`);
-});
+}
 
 test('a host that takes a connection and never shakes hands is left in time', async (t) => {
   const silent = createTcpServer(() => {}).listen(0, '127.0.0.1');

@@ -29,6 +29,8 @@ export interface HttpRequest {
   readonly headersTimeoutMs?: number;
   /** Milliseconds without a byte of the body after which it fails. Default 30 000; 0 never. */
   readonly stallTimeoutMs?: number;
+  /** Whoever reads the body is done with a piece when asking for the next, so that its memory may be used again. */
+  readonly reuse?: boolean;
 }
 
 export interface HttpResponse {
@@ -196,7 +198,8 @@ function limitConnecting(outgoing: ClientRequest, timeoutMs: number): void {
 }
 
 function answerOf(message: IncomingMessage, request: HttpRequest): HttpResponse {
-  const body = () => piecesOf(message, request.stallTimeoutMs ?? stallTimeoutMsDefault);
+  const { stallTimeoutMs = stallTimeoutMsDefault, reuse = false } = request;
+  const body = (mayReuse = false) => piecesOf(message, { stallTimeoutMs, reuse: mayReuse });
   return {
     status: message.statusCode ?? 0,
     headers: Object.fromEntries(
@@ -205,7 +208,7 @@ function answerOf(message: IncomingMessage, request: HttpRequest): HttpResponse 
         values.length === 1 ? values[0] : values,
       ]),
     ),
-    body: { [Symbol.asyncIterator]: body },
+    body: { [Symbol.asyncIterator]: () => body(reuse) },
     async text(bytesMax = textBytesMax) {
       const chunks: Uint8Array[] = [];
       let size = 0;

@@ -144,7 +144,10 @@ async function openRemoteBlob(
   options: BlobOptions,
 ): Promise<BlobReader | undefined> {
   const offset = options.offset ?? 0;
-  const request = options.signal === undefined ? {} : { signal: options.signal };
+  const request = {
+    reuse: options.reuse === true,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  };
   let answer = await get(
     path,
     offset === 0 ? request : { ...request, headers: { range: `bytes=${offset}-` } },
