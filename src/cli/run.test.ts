@@ -83,6 +83,28 @@ test('a word that is no format is told before the cluster is looked for', () => 
   }
 });
 
+test('an option that takes one value is refused where it is given twice; lists are not', () => {
+  const { status, stdout, stderr } = sluice(
+    'window',
+    'open',
+    ...['--until', '2h', '--nodes', 'master-1', '--nodes', 'master-2'],
+  );
+  assert.deepEqual([status, stdout], [2, ''], stderr);
+  assert.match(
+    stderr,
+    /^error: option '--nodes <which>' takes one value and is given twice \(master-1, master-2\): .*names parted by commas/,
+  );
+  assert.match(stderr, /\n {2}usage: .*window open/);
+  assert.match(
+    sluice('upgrade', '--to', '1', 'status', '--to=2').stderr,
+    /'--to <version>' .*twice \(1, 2\)/,
+  );
+  // Lists, and switches: a second one takes nothing away.
+  const keys = ['--key', 'a.pub', '--key', 'b.pub'];
+  assert.match(sluice('bundle', 'verify', '/absent', ...keys).stderr, /the key a\.pub/);
+  assert.match(sluice('preflight', 'run', '--no-wait', '--no-wait').stderr, /^error: no kubeconfig/);
+});
+
 test('a window that cannot be closed says nothing before its error', () => {
   const { status, stderr } = sluice('window', 'close', '--nodes', 'all');
   assert.equal(status, 1);

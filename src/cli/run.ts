@@ -36,6 +36,7 @@ export async function runCommand(
         writeOut: (text) => process.stdout.write(asCalled(text)),
         writeErr: (text) => process.stderr.write(asCalled(text)),
       });
+      refuseRepeated(each);
       each.configureHelp({ helpWidth: process.stdout.columns ?? 110 });
       if (each.commands.length > 0 && each.registeredArguments.length === 0) refuseUnknownWord(each);
     });
@@ -75,6 +76,25 @@ function refuseUnknownWord(command: Command): void {
     for (const child of command.commands) names.command(child.name());
     names.parse(command.args, { from: 'user' });
   });
+}
+
+/**
+ * The parser keeps the last of two values: what somebody gave first would be dropped without a word. Lists, and options
+ * that read their own values, gather what is given. What the option takes is said, since it may be several in one word.
+ */
+function refuseRepeated(command: Command): void {
+  for (const option of command.options) {
+    const takesValue = option.required || option.optional;
+    if (!takesValue || option.variadic || option.parseArg !== undefined) continue;
+    const given: string[] = [];
+    command.on(`option:${option.name()}`, (value: string | null) => {
+      given.push(value ?? '');
+      if (given.length < 2) return;
+      command.error(
+        `error: option '${option.flags}' takes one value and is given twice (${given.join(', ')}): ${option.description}`,
+      );
+    });
+  }
 }
 
 /** A word that is no format is the person's mistake, whatever the command would have met before it answers. */
