@@ -19,6 +19,7 @@ import {
   createShell,
   root,
   type Shell,
+  shown,
   shownProgram,
   stopCommand,
   type Teller,
@@ -386,7 +387,8 @@ async function sayConsole(demo: WholeDemo, state: UpState, what: string): Promis
   if (state.consoleUrl === undefined) return;
   const { link } = await askForLink(demo.layout.consoleSocket);
   demo.teller.say(`  ${link}`);
-  demo.teller.say(`  (${what}; the link is good for one login, another: ./sluice console link)`);
+  const another = `./sluice console link --dir ${shellWord(shown(demo.layout.dir))}`;
+  demo.teller.say(`  (${what}; the link is good for one login, another: ${another})`);
 }
 
 async function hasKubectl(): Promise<boolean> {

@@ -5,7 +5,12 @@ import { SluiceError } from '../errors/error.ts';
 import { shellWord } from '../process/shell.ts';
 import { type ConnectOptions, findCluster, withConnection } from './connect.ts';
 import { note, print } from './output.ts';
-import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
+import {
+  clusterPlaces,
+  findUpDirectories,
+  nextWithoutDirectory,
+  upDirectoryDefault,
+} from './up-directory.ts';
 
 interface ConsoleCommandOptions extends ConnectOptions {
   readonly listen: string;
@@ -64,7 +69,7 @@ rights of the token; what they may not do is greyed, and says which right is mis
 
 Examples:
   sluice console                                     On loopback, a free port; prints the link
-  sluice console link                                A new link to the console of sluice up
+  sluice console link --dir ./rehearsal              A new link to the console of sluice up
   sluice console --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key --no-link
   sluice console --listen 127.0.0.1:8080 --prefix /sluice --public-url https://apps.example.com`,
   );
@@ -153,13 +158,16 @@ function publicOf(text: string): string {
 async function link(options: LinkOptions): Promise<void> {
   const { existsSync } = await import('node:fs');
   const { askForLink } = await import('../console/link.ts');
-  const directories = findUpDirectories(options, process.env).directories.map((each) =>
-    join(each, socketName),
-  );
+  const { named, directories: looked } = findUpDirectories(options, process.env);
+  const directories = looked.map((each) => join(each, socketName));
   const socket = options.socket ?? directories.find((each) => existsSync(each));
   if (socket === undefined) {
     throw new SluiceError('NotFound', `no console runs here (looked for ${directories.join(', ')})`, {
-      next: 'Say where: --dir DIR of sluice up, or --socket FILE; or start one: sluice console.',
+      next: nextWithoutDirectory(
+        named,
+        clusterPlaces(),
+        'Say where: --dir DIR of sluice up, or --socket FILE; or start one: sluice console.',
+      ),
     });
   }
   print((await askForLink(socket)).link);

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { wordsOf } from '../../tests/shell.ts';
+import { repository } from '../../tests/tier.ts';
 import { isSluiceError } from '../errors/error.ts';
 import { findCluster } from './connect.ts';
-import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
+import { findUpDirectories, nextWithoutDirectory, upDirectoryDefault } from './up-directory.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice updir-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -37,4 +39,37 @@ test('without a kubeconfig, the answer names that of the cluster which was made 
   writeFileSync(kubeconfig, '{}');
   const [, command = ''] = /: (export .*)\. For another/.exec(await next(['/absent', directory])) ?? [];
   assert.deepEqual(wordsOf(command), ['export', `KUBECONFIG=${kubeconfig}`]);
+});
+
+test('who looks for a running cluster and has named none is told of the one that was made on this machine', () => {
+  writeFileSync(kubeconfig, '{}');
+  const next = nextWithoutDirectory(false, ['/absent', directory], 'Name it.');
+  const [, command = ''] =
+    /^For the cluster of this machine: (export .*)\. For another: --dir DIR\.$/.exec(next) ?? [];
+  assert.deepEqual(wordsOf(command), ['export', `KUBECONFIG=${kubeconfig}`]);
+  assert.equal(nextWithoutDirectory(true, [directory], 'Name it.'), 'Name it.');
+  assert.equal(nextWithoutDirectory(false, ['/absent'], 'Name it.'), 'Name it.');
+});
+
+test('console link and up status tell of it, where they stand beside it', () => {
+  const made = join(directory, '.quickstart', 'cluster');
+  mkdirSync(made, { recursive: true });
+  writeFileSync(join(made, 'kubeconfig'), '{}');
+  const env = { PATH: process.env.PATH, HOME: '/absent' };
+  for (const words of [
+    ['console', 'link'],
+    ['up', 'status'],
+  ]) {
+    const { status, stderr } = spawnSync(join(repository, 'sluice'), words, {
+      encoding: 'utf8',
+      cwd: directory,
+      env,
+    });
+    assert.equal(status, 1, stderr);
+    assert.match(
+      stderr,
+      /next: For the cluster of this machine: export KUBECONFIG=.*\.quickstart\/cluster\/kubeconfig/,
+    );
+    assert.match(stderr, /For another: --dir DIR\.$/m);
+  }
 });

@@ -40,10 +40,24 @@ export function clusterPlaces(): string[] {
 
 /** What to do where there is no kubeconfig: names those of the clusters that were made in `places`. */
 export function nextWithoutKubeconfig(places: readonly string[]): string {
+  const ofMachine = clusterOfMachine(places);
+  return ofMachine === undefined
+    ? 'Give one with --kubeconfig, or set KUBECONFIG: sluice up and ./quickstart --keep print theirs.'
+    : `${ofMachine} For another: --kubeconfig FILE.`;
+}
+
+/**
+ * What to do where no directory of `sluice up` was found: as without a kubeconfig, where nobody has named one and a
+ * cluster was made in `places`; else `otherwise`.
+ */
+export function nextWithoutDirectory(isNamed: boolean, places: readonly string[], otherwise: string): string {
+  const ofMachine = isNamed ? undefined : clusterOfMachine(places);
+  return ofMachine === undefined ? otherwise : `${ofMachine} For another: --dir DIR.`;
+}
+
+function clusterOfMachine(places: readonly string[]): string | undefined {
   const found = places.map((place) => join(place, 'kubeconfig')).filter((file) => existsSync(file));
-  if (found.length === 0) {
-    return 'Give one with --kubeconfig, or set KUBECONFIG: sluice up and ./quickstart --keep print theirs.';
-  }
+  if (found.length === 0) return undefined;
   const commands = found.map((file) => `export KUBECONFIG=${shellWord(file)}`).join(', or: ');
-  return `For the cluster of this machine: ${commands}. For another: --kubeconfig FILE.`;
+  return `For the cluster of this machine: ${commands}.`;
 }

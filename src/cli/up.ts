@@ -5,7 +5,12 @@ import { shellWord } from '../process/shell.ts';
 import type { UpLayout } from '../up/layout.ts';
 import type { UpState } from '../up/state.ts';
 import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
-import { findUpDirectories, upDirectoryDefault } from './up-directory.ts';
+import {
+  clusterPlaces,
+  findUpDirectories,
+  nextWithoutDirectory,
+  upDirectoryDefault,
+} from './up-directory.ts';
 
 interface UpCommandOptions {
   readonly dir?: string;
@@ -50,7 +55,7 @@ export function command(): Command {
     `
 The nodes are real processes with stores, registries and agents of their own; their operating system is simulated:
 a reboot ends the process, which comes back with a new boot id. It runs until Ctrl-C or 'sluice up stop'. The web
-console is served on loopback: the link to log in is printed, and by 'sluice console link'.
+console is served on loopback: a terminal is shown a link to log in, a log the command that prints one.
 
 Examples:
   sluice up --release ./1.0.0 --key sluice.pub --dir ./rehearsal
@@ -114,7 +119,11 @@ async function status(options: UpCommandOptions): Promise<void> {
   const running = await firstRunning(layouts);
   if (running === undefined) {
     throw new SluiceError('NotFound', `no cluster runs from ${placesOf(layouts)}`, {
-      next: 'Name the directory of one that runs: --dir DIR; or start one: sluice up --dir DIR.',
+      next: nextWithoutDirectory(
+        findUpDirectories({ dir: options.dir }, process.env).named,
+        clusterPlaces(),
+        'Name the directory of one that runs: --dir DIR; or start one: sluice up --dir DIR.',
+      ),
     });
   }
   const { layout, state } = running;
