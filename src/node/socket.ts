@@ -165,7 +165,8 @@ function unreachable(path: string, error: unknown): SluiceError {
   });
 }
 
-async function someoneListens(path: string): Promise<boolean> {
+/** Whether a process answers there, whatever it says. */
+export async function someoneListens(path: string): Promise<boolean> {
   return await new Promise((resolve) => {
     const probe = request({ socketPath: path, method: 'GET', path: '/', timeout: 1_000 }, (response) => {
       response.resume();

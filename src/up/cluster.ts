@@ -19,6 +19,7 @@ import type { Logger } from '../observe/log.ts';
 import { shellWord } from '../process/shell.ts';
 import { loadTrustedKeys } from '../trust/keys.ts';
 import { notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
+import { untilAgentsAnswer } from './agents.ts';
 import { keepAuthFile } from './auth-file.ts';
 import { configureNode, ensureInstalled, ensureLockSecret } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
@@ -209,6 +210,7 @@ async function start(
     logFile: layout.logFile('controller'),
   });
   await untilInstalled(client, options);
+  await untilAgentsAnswer(nodes, layout, systemClock, options.signal);
   return { state, client };
 }
 
