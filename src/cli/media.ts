@@ -6,7 +6,7 @@ import { type ErrorCode, errorTable, isSluiceError, SluiceError } from '../error
 import type { AttachmentAnswer } from '../node/content-routes.ts';
 import { shellWord } from '../process/shell.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
-import { findNodeSocket, type NodeSocketOptions, upDirectoryOf } from './node-socket.ts';
+import { askUpNode, findNodeSocket, type NodeSocketOptions, upDirectoryOf } from './node-socket.ts';
 import {
   formatFlag,
   formatHelp,
@@ -90,9 +90,8 @@ async function attach(path: string, options: MediaOptions): Promise<void> {
 
 /** What was mounted for it is let go again where the node does not take it. */
 async function attachAt(socket: string, path: string, isMounted: boolean): Promise<AttachmentAnswer> {
-  const { askNode } = await import('../node/socket.ts');
   try {
-    return (await askNode(socket, 'POST /v1/media', { path })) as unknown as AttachmentAnswer;
+    return (await askUpNode(socket, 'POST /v1/media', { path })) as unknown as AttachmentAnswer;
   } catch (error) {
     const { unmountPlace } = await import('./media-mount.ts');
     if (isMounted) await unmountPlace(path).catch(() => {});
@@ -154,12 +153,11 @@ function deltaWords(delta: { needs: readonly string[]; bytes: number; missingByt
 }
 
 async function detach(what: string, options: MediaOptions): Promise<void> {
-  const { askNode } = await import('../node/socket.ts');
   const { mountedPlaceOf, sweepMounts, unmountPlace } = await import('./media-mount.ts');
   // A path is told from a bundle's name by the node, which knows both; a relative path only makes sense here.
   const path = what.startsWith('ocp-release-bundle-') ? what : resolve(what);
   const media = (await mountedPlaceOf(path)) ?? path;
-  const answer = await askNode(findNodeSocket(options), 'DELETE /v1/media', { media });
+  const answer = await askUpNode(findNodeSocket(options), 'DELETE /v1/media', { media });
   await unmountPlace(String(answer.path));
   await sweepMounts();
   note(`${String(answer.path)} is detached from ${String(answer.node)}`);
