@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { runPreflightController } from '../src/preflight/controller.ts';
@@ -289,6 +289,7 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       (await sluice(['upgrade', 'report', '1.1.0'], 0)).stdout,
       /from 1\.0\.0 to 1\.1\.0\n[\s\S]*Nothing\./,
     );
+    await mkdir(dir);
     const { stdout } = await sluice(['upgrade', 'report', 'show', '--out', dir], 0);
     const path = stdout.trim();
     assert.equal(path, join(dir, 'update-1.0.0-to-1.1.0.dsse.json'));

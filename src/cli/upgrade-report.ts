@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import type { ConfigMap } from '../api/core.ts';
 import { names } from '../api/names.ts';
-import { SluiceError } from '../errors/error.ts';
+import { SluiceError, systemCode } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { shellWord } from '../process/shell.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import type { UpdateReport } from '../update/report.ts';
 import { type ConnectOptions, withClient, withConnection } from './connect.ts';
@@ -35,10 +36,11 @@ export function reportCommand(): Command {
       .description('The report of an update; with --out as files to carry out'),
   )
     .argument('[name]', 'a version or a name out of ls (default: the newest)')
-    .option('--out <dir>', 'write the signed report and the public key into this directory')
+    .option('--out <dir>', 'write the signed report and the public key into this directory, which is there')
     .option(formatFlag, formatHelp)
-    .action((name: string | undefined, _: object, self: Command) => {
+    .action(async (name: string | undefined, _: object, self: Command) => {
       const options = self.optsWithGlobals() as ReportOptions;
+      if (options.out !== undefined) await requireDirectory(options.out);
       return withClient(options, (client) => show(client, name, options));
     });
   withConnection(root.command('key').description('Print the public key by which this cluster signs')).action(
@@ -179,13 +181,26 @@ async function show(client: KubeClient, wanted: string | undefined, options: Rep
   await printReport(found, found.name, parseFormat(format));
 }
 
+/** The place of a disk that is not mounted must not be made: what was to be carried out would stay on this host. */
+async function requireDirectory(path: string): Promise<void> {
+  const { stat } = await import('node:fs/promises');
+  const found = await stat(path).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (found?.isDirectory() === true) return;
+  const what = found === undefined ? `there is no directory ${path}` : `${path} is not a directory`;
+  throw new SluiceError('NotFound', `${what}, so nothing was written`, {
+    next: `Mount the disk that it is on; or, where it is to be on this host: mkdir -p ${shellWord(path)}`,
+  });
+}
+
 async function writeOut(directory: string, { report, text, signedBy }: FoundReport): Promise<void> {
-  const { mkdir, writeFile } = await import('node:fs/promises');
+  const { writeFile } = await import('node:fs/promises');
   const { join } = await import('node:path');
   const { from, to } = report.accepted;
   const path = join(directory, `update-${plain(from.version)}-to-${plain(to.version)}.dsse.json`);
   const keyPath = join(directory, 'report.pub');
-  await mkdir(directory, { recursive: true });
   await writeFile(path, text);
   await writeFile(keyPath, signedBy.publicPem);
   note(`written: ${path}`);
