@@ -235,6 +235,20 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
     await sluice(['preflight', 'show', 'nothing'], 1);
   });
 
+  test('a dry run does not pass, nor bid to wait, where a damaged medium has ended the copy', async () => {
+    const { kinds } = plane.client;
+    const copiesAre = (copies: object[]) =>
+      plane.client.patch(kinds.NodeUpdate, 'master-0', { status: { copies } }, { subresource: 'status' });
+    const message = 'blob sha256:1 is not what was signed';
+    const release = 'ocp-release-bundle-1.1.0-x86_64';
+    await copiesAre([{ release, state: 'Failed', reason: 'DigestMismatch', message }]);
+    const { stdout } = await sluice(['upgrade', '--to', '1.1.0', '--dry-run'], 3);
+    assert.match(stdout, /ReleaseContent[\s\S]*the medium at master-0 is damaged \(DigestMismatch: blob/);
+    assert.match(stdout, /Waiting does not help: detach the medium and attach another copy/);
+    assert.doesNotMatch(stdout, /PASSED|Wait for the copies/);
+    await copiesAre([]);
+  });
+
   test('the update goes through to Completed, and tells its way', async () => {
     await plane.hold('1.1.0');
     const { stderr } = await sluice(['upgrade', '--to-latest'], 0);

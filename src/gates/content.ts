@@ -1,5 +1,5 @@
 import { counted } from '../observe/count.ts';
-import type { GateFacts, NodeFact } from './facts.ts';
+import type { ContentFact, GateFacts, NodeFact } from './facts.ts';
 import type { Finding } from './finding.ts';
 
 /**
@@ -40,6 +40,18 @@ function whole(
     lacking.length > 0
       ? `${bundle.name} is whole on ${holds} of ${counted(all, 'control-plane node')}; lacking: ${names.join(', ')}`
       : `${bundle.name} is not reported available: ${available === undefined ? 'nothing tells of it' : available.message}`;
+  const failed = (content.value.failed ?? []).filter(({ node }) => names.includes(node));
+  if (failed.length > 0) {
+    return [
+      {
+        ...base('ReleaseContent'),
+        result: 'Risk',
+        message: `${message}; ${failed.map((each) => failureOf(each, mountedOn)).join('; ')}`,
+        next: nextAfter(failed, target.version),
+        objects: lacking.map((node) => `node/${node.name}`),
+      },
+    ];
+  }
   const next = asked
     ? `Wait for the copies: sluice release status ${target.version}.`
     : `Copy it to every control-plane node: sluice release add ${target.version}.`;
@@ -54,6 +66,28 @@ function whole(
       objects: lacking.map((node) => `node/${node.name}`),
     },
   ];
+}
+
+type Failed = NonNullable<ContentFact['failed']>[number];
+
+/** What the bytes themselves have ended; only another copy of the medium brings others. */
+const damaged: readonly string[] = ['DigestMismatch', 'ContentMissing'];
+/** Characters of a cause: a medium may have a hundred damaged blobs. */
+const causeMax = 160;
+
+function failureOf({ node, reason, message }: Failed, mountedOn: readonly string[]): string {
+  const what =
+    damaged.includes(reason) && mountedOn.includes(node)
+      ? `the medium at ${node} is damaged`
+      : `the copy failed on ${node}`;
+  const cause = [reason, message].filter((each) => each !== '').join(': ');
+  return `${what} (${cause.length > causeMax ? `${cause.slice(0, causeMax)}…` : cause})`;
+}
+
+function nextAfter(failed: readonly Failed[], version: string): string {
+  return failed.some(({ reason }) => damaged.includes(reason))
+    ? `Waiting does not help: detach the medium and attach another copy of it (sluice media ls, media detach, media attach); all that is wrong: sluice release status ${version}.`
+    : `Waiting does not help: see what is wrong, and mend it: sluice release status ${version}.`;
 }
 
 /** Content that nobody can be asked about may be whole: so this one may be forced. */

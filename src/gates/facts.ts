@@ -64,6 +64,8 @@ export interface ContentFact {
   readonly available?: { readonly status: string; readonly reason: string; readonly message: string };
   /** Nodes that serve the bundle from attached media right now. */
   readonly mountedOn: readonly string[];
+  /** Copies of it that its content has ended, by node: no waiting mends those. Absent where there are none. */
+  readonly failed?: readonly { readonly node: string; readonly reason: string; readonly message: string }[];
 }
 
 /** One row of UpdatePreflight.status.checks that comes from the target release. */

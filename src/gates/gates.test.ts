@@ -185,6 +185,41 @@ test('content on every node still waits for InternalReleaseImage to say Availabl
   assert.match(contentGate(found)[0]?.message ?? '', /not reported available/);
 });
 
+test('a copy that a damaged medium has ended is not waited for, and a preflight holds it against the release', () => {
+  const failed = [{ node: 'master-0', reason: 'DigestMismatch', message: 'blob sha256:1 is sha256:2' }];
+  const of = (reason: string, mountedOn: string[]) =>
+    contentGate(
+      facts({
+        purpose: 'preflight',
+        content: known({ asked: true, mountedOn, failed: failed.map((each) => ({ ...each, reason })) }),
+        nodes: known([node('master-0', { bundles: [] }), node('master-1', { bundles: [] })]),
+      }),
+    )[0];
+  const found = of('DigestMismatch', ['master-0']);
+  assert.equal(found?.severity, 'blocking');
+  assert.match(
+    found?.message ?? '',
+    /lacking: master-0, master-1; the medium at master-0 is damaged \(DigestMismatch: blob sha256:1 is sha256:2\)$/,
+  );
+  assert.match(found?.next ?? '', /^Waiting does not help: detach the medium and attach another copy/);
+  assert.match(of('DigestMismatch', [])?.message ?? '', /the copy failed on master-0 \(DigestMismatch/);
+  const conflict = of('BundleConflict', ['master-0']);
+  assert.match(conflict?.message ?? '', /the copy failed on master-0 \(BundleConflict/);
+  assert.match(conflict?.next ?? '', /see what is wrong, and mend it: sluice release status 1\.1\.0/);
+  // Whoever holds it whole has no need of that copy.
+  const whole = contentGate(
+    facts({
+      content: known({
+        asked: true,
+        available: { status: 'True', reason: 'A', message: '' },
+        mountedOn: [],
+        failed,
+      }),
+    }),
+  );
+  assert.equal(whole[0]?.result, 'Passed');
+});
+
 for (const [name, history, source, to, wanted] of [
   ['to the release before', ['1.0.3', '1.0.2 Partial', '1.0.1'], '1.0.3', '1.0.2', 'Passed'],
   ['past the release before', ['1.0.3', '1.0.2 Partial', '1.0.1'], '1.0.3', '1.0.1', 'Risk'],

@@ -144,7 +144,13 @@ function contentFact(
   const { name, digest } = target.bundle;
   const release = image?.status?.releases.find((each) => each.name === name);
   const available = findCondition(release?.conditions, 'Available');
+  const failed = updates.flatMap(({ metadata, status }) =>
+    (status?.copies ?? [])
+      .filter((copy) => copy.release === name && copy.state === 'Failed')
+      .map(({ reason = '', message = '' }) => ({ node: metadata.name, reason, message })),
+  );
   return {
+    ...(failed.length === 0 ? {} : { failed }),
     asked: image?.spec.releases.some((each) => each.name === name) === true,
     ...(available === undefined
       ? {}
