@@ -215,6 +215,9 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       (await sluice(['preflight', 'ls'], 0)).stdout,
       /^update-[0-9a-f]{12} +1\.1\.0 +1\.0\.0 +Passed/m,
     );
+    const [named = ''] = (await sluice(['preflight', 'ls', '-o', 'name'], 0)).stdout.split('\n');
+    assert.match(named, /^updatepreflight\//);
+    assert.equal((await sluice(['preflight', 'show', named, '-o', 'name'], 0)).stdout, `${named}\n`);
     assert.match(
       (await sluice(['preflight', 'show', '1.1.0', '-o', 'wide'], 0)).stdout,
       /DemoCheck +demo +Passed .*nothing found/,

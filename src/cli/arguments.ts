@@ -24,3 +24,9 @@ export function assignments(option: string, words: readonly string[]): Map<strin
   }
   return found;
 }
+
+/** The name out of `kind/name`, as `-o name` prints it, for one of these kinds; any other word is a name already. */
+export function bareName(word: string, ...kinds: readonly string[]): string {
+  const kind = kinds.find((each) => word.startsWith(`${each}/`));
+  return kind === undefined ? word : word.slice(kind.length + 1);
+}

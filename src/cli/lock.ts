@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { FleetLockGroup } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { bareName } from './arguments.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import { type LockAccessOptions, lockAccessOf, withLockAccess } from './lock-access.ts';
 import { operationsOf } from './operations.ts';
@@ -96,22 +97,24 @@ async function list(options: LockOptions): Promise<void> {
   }
 }
 
-async function release(node: string, options: LockOptions): Promise<void> {
+async function release(given: string, options: LockOptions): Promise<void> {
+  const node = bareName(given, 'node');
+  const group = bareName(options.group ?? 'default', 'fleetlockgroup');
   const client = await connect(options);
   try {
     const { releaseHolder } = await import('../lock/release.ts');
-    const outcome = await releaseHolder(client, options.group ?? 'default', node);
+    const outcome = await releaseHolder(client, group, node);
     switch (outcome) {
       case 'released':
         return note(`the slot of ${node} is free`);
       case 'not-held': {
         const { notHeldLines } = await import('./lock-holders.ts');
         const { items } = await client.list<FleetLockGroup>(client.kinds.FleetLockGroup);
-        for (const line of notHeldLines(node, options.group ?? 'default', items)) note(line);
+        for (const line of notHeldLines(node, group, items)) note(line);
         return;
       }
       case 'no-group':
-        throw new SluiceError('NotFound', `there is no FleetLockGroup '${options.group}'`, {
+        throw new SluiceError('NotFound', `there is no FleetLockGroup '${group}'`, {
           next: 'See which there are: sluice lock ls; name one of them: --group NAME.',
         });
     }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { NodeUpdate } from '../api/resources.ts';
+import { bareName } from './arguments.ts';
 import { type ConnectOptions, connect } from './connect.ts';
 import { explainFleet, explainNode, type ShownNode } from './node-explain.ts';
 import { ownSocket, usualSocket } from './node-socket.ts';
@@ -22,7 +23,8 @@ function localSocket(names: readonly string[], options: ShowOptions): string | u
   return names.length === 0 && cluster === undefined ? ownSocket() : undefined;
 }
 
-async function nodesOf(names: readonly string[], options: ShowOptions): Promise<ShownNode[]> {
+async function nodesOf(given: readonly string[], options: ShowOptions): Promise<ShownNode[]> {
+  const names = given.map((name) => bareName(name, 'node', 'nodeupdate'));
   const socket = localSocket(names, options);
   if (socket !== undefined) return [await askAgent(socket)];
   const client = await connect(options);

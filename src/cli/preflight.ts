@@ -3,6 +3,7 @@ import { names } from '../api/names.ts';
 import type { UpdatePreflight } from '../api/resources.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { bareName } from './arguments.ts';
 import { type ConnectOptions, withClient, withConnection } from './connect.ts';
 import {
   type Format,
@@ -54,7 +55,7 @@ export function command(): Command {
     .option('--detailed-exitcode', 'exit 4 where it passed with accepted risks or warnings')
     .option(formatFlag, formatHelp)
     .action((name: string, options: RunOptions) =>
-      withClient(options, (client) => show(client, name, options)),
+      withClient(options, (client) => show(client, bareName(name, 'updatepreflight'), options)),
     );
   root
     .command('try')
