@@ -202,6 +202,11 @@ describe('sluice upgrade and sluice preflight, against real controllers', () => 
       /accepted for 1\.1\.0: LegacyMode/,
     );
     await sluice(['preflight', 'run', '--to', '1.1.0', '--detailed-exitcode'], 4);
+    const misspelt = (await sluice(['upgrade', 'accept', 'Nope', '--to', '1.1.0'], 0)).stderr;
+    const back = /\n {2}to take it back: \S*sluice (upgrade accept Nope- --to 1\.1\.0)\n/.exec(misspelt)?.[1];
+    const taken = (await sluice(back?.split(' ') ?? [], 0)).stderr;
+    assert.match(taken, /accepted for 1\.1\.0: LegacyMode\n/);
+    assert.doesNotMatch(taken, /to take it back/);
     assert.match(
       (await sluice(['upgrade', 'accept', 'LegacyMode-', '--to', '1.1.0'], 0)).stderr,
       /accepted for 1\.1\.0: none/,

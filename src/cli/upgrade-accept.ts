@@ -103,6 +103,11 @@ export async function changeAccepted(
   const patch = { spec: { acceptedRisks: acceptedRisks.length === 0 ? null : acceptedRisks } };
   await client.patch(client.kinds.UpdatePreflight, object.metadata.name, patch, { namespace });
   note(`accepted for ${shown}: ${text(acceptedRisks)}`);
+  if (fresh.length > 0) {
+    const names = fresh.map((name) => `${name}-`).join(' ');
+    const to = options.to === undefined ? '' : ` --to ${options.to}`;
+    note(`  to take it back: sluice upgrade accept ${names}${to}`);
+  }
   note(
     'Accepting lets findings pass, and nothing else: what is not signed, not whole or not looked at still blocks.',
   );
