@@ -370,7 +370,7 @@ async function summarize(
   }
   teller.say('It is still running. Look around:');
   await sayConsole(demo, state, 'the web console');
-  if (demo.held) teller.say('  open the window there, or: ./sluice window open --until 1h --nodes all');
+  if (demo.held) teller.say('  open the window there, or: ./sluice window open --until 1h --all');
   teller.say(`  export KUBECONFIG=${shellWord(state.kubeconfig)}`);
   if (kubectl) {
     teller.say(

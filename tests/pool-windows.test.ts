@@ -207,7 +207,7 @@ test('sluice window open|close --pool', async () => {
   assert.equal(opened.code, 0, opened.stderr);
   assert.match(opened.stderr, /window open on pool command until 2\d{3}-/);
   await stands('command', false, false);
-  const closed = await sluice('close', '--pool', 'command');
+  const closed = await sluice('close', '--pool', 'machineconfigpool/command');
   assert.equal(closed.code, 0, closed.stderr);
   await stands('command', true, true);
   const refused = await sluice('open', '--until', '1h', '--pool', 'plain');

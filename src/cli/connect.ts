@@ -63,12 +63,18 @@ export async function withClient(
   }
 }
 
-/** `90m`, `2h`, `1h30m`, `1d` as milliseconds. Errors: Usage. */
-export function durationOption(text: string): number {
+/**
+ * `90m`, `2h`, `1h30m`, `1d` as milliseconds. Errors: Usage.
+ *
+ * @param also what else may be given, said in the error.
+ */
+export function durationOption(text: string, also?: string): number {
   try {
     return parseDuration(text);
   } catch (error) {
     if (!isSluiceError(error, 'InputInvalid')) throw error;
-    throw new SluiceError('Usage', error.message, { next: 'Write it as 90m, 2h, 1h30m or 1d.' });
+    throw new SluiceError('Usage', error.message, {
+      next: `Write it as 90m, 2h, 1h30m or 1d${also === undefined ? '' : `, ${also}`}.`,
+    });
   }
 }

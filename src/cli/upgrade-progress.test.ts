@@ -16,7 +16,7 @@ test('numbers and words are told apart', () => {
     done: 13,
     total: 16,
     words: 'waiting on 3 nodes that are held: marker_file (m0, m1, m2)',
-    next: 'sluice node why, sluice window open --nodes all --until 2h',
+    next: 'sluice node why, sluice window open --all --until 2h',
   });
   assert.equal(stepOf('x', '1 node that is held: inhibitors (m0)').next, 'sluice node why');
   assert.deepEqual(stepOf('preflight', '2 of 9 checks done, waiting on A, B'), {
@@ -42,7 +42,7 @@ test('elsewhere than on a terminal: one plain line a change, and never backwards
   }
   assert.deepEqual(lines, [
     '1.1.0: 25% (4 of 16), waiting on Deployment demo/operator (0 of 1 updated)',
-    '1.1.0: 81% (13 of 16), waiting on 3 nodes that are held: marker_file (m0, m1, m2)\n  next: sluice node why, sluice window open --nodes all --until 2h',
+    '1.1.0: 81% (13 of 16), waiting on 3 nodes that are held: marker_file (m0, m1, m2)\n  next: sluice node why, sluice window open --all --until 2h',
     '1.1.0: 81% (13 of 16), waiting on Deployment demo/operator (0 of 1 updated)',
     '1.1.0: 81% (13 of 16), Unable to apply 1.1.0: cluster operator demo to be available (Down)',
     '1.1.0: 100% (16 of 16)',
@@ -75,7 +75,7 @@ test('a terminal has a bar that is redrawn in place and fits its width', () => {
   assert.equal(frames.length, 3);
   assert.equal(
     frames[1],
-    `1.1.0  ${'█'.repeat(29)}${'░'.repeat(7)}   81%  13 of 16\n  waiting on 3 nodes that are held: marker_file (m0, m1, m…\n  next: sluice node why, sluice window open --nodes all --…\n`,
+    `1.1.0  ${'█'.repeat(29)}${'░'.repeat(7)}   81%  13 of 16\n  waiting on 3 nodes that are held: marker_file (m0, m1, m…\n  next: sluice node why, sluice window open --all --until …\n`,
   );
   assert.match(
     frames[2] ?? '',

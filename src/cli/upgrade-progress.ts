@@ -17,7 +17,7 @@ export interface Step {
 export function heldNext(words: string): string | undefined {
   const held = /\bnodes? that (?:is|are) held: (.*)/.exec(words)?.[1];
   if (held === undefined) return undefined;
-  const window = /\bmarker_file\b/.test(held) ? ', sluice window open --nodes all --until 2h' : '';
+  const window = /\bmarker_file\b/.test(held) ? ', sluice window open --all --until 2h' : '';
   return `sluice node why${window}`;
 }
 

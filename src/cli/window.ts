@@ -3,7 +3,8 @@ import type { NodeUpdate } from '../api/resources.ts';
 import { type WindowState, windowState } from '../api/window.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type ConnectOptions, connect, durationOption, withConnection } from './connect.ts';
+import { bareName } from './arguments.ts';
+import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import {
   formatFlag,
   formatHelp,
@@ -15,6 +16,7 @@ import {
   printTable,
 } from './output.ts';
 import { noSuchNode } from './unknown-node.ts';
+import { endOf, endWords, longWindowWarning } from './window-end.ts';
 
 interface WindowOptions extends ConnectOptions {
   readonly nodes?: string;
@@ -40,7 +42,7 @@ async function markerOf(options: WindowOptions) {
 export function command(): Command {
   const root = new Command().description('Open and close the window in which nodes may reboot');
   const open = where(root.command('open').description('Let nodes reboot, until a time'))
-    .requiredOption('--until <time>', 'how long (90m, 2h, 1d), or a time as 2026-12-01T04:00:00Z')
+    .requiredOption('--until <time>', 'how long (90m, 2h, 1d), the next 17:00 here, or 2026-12-01T04:00:00Z')
     .option('--once', 'the first reboot closes it')
     .option('--release <version>', 'only into this release')
     .addOption(poolOption())
@@ -78,16 +80,17 @@ function poolOption(): Option {
   return new Option('--pool <name>', about).conflicts(['nodes', 'all', 'host', 'marker', 'once', 'release']);
 }
 
-async function setWindowOfPool(options: WindowOptions, name: string, until: number | null): Promise<void> {
+async function setWindowOfPool(options: WindowOptions, given: string, until: number | null): Promise<void> {
+  const pool = bareName(given, 'machineconfigpool');
   const { setPoolWindow } = await import('../rollout/pool-controller.ts');
   const client = await connect(options);
   try {
-    await setPoolWindow(client, name, until);
+    await setPoolWindow(client, pool, until);
   } finally {
     await client.close();
   }
-  if (until !== null) note(`window open on pool ${name} until ${new Date(until).toISOString()}`);
-  else note(`pool ${name} is open in its weekly windows alone`);
+  if (until !== null) note(`window open on pool ${pool} until ${endWords(options.until ?? '', until)}`);
+  else note(`pool ${pool} is open in its weekly windows alone`);
 }
 
 function where(command: Command): Command {
@@ -99,34 +102,6 @@ function where(command: Command): Command {
     .addOption(new Option('--all', 'all nodes of the cluster, as --nodes all').conflicts('nodes'))
     .option('--host', 'this host, whatever KUBECONFIG says')
     .option('--marker <file>', 'the marker file of this host (default: as its configuration says)');
-}
-
-/** Unix milliseconds of `--until`. Errors: Usage, where it would end before anybody could use it. */
-export function endOf(until: string, now: number): number {
-  const next = 'Give what is still to come: 90m, 2h, 1d, or a time as 2026-12-01T04:00:00Z.';
-  if (/^\d{4}-/.test(until)) {
-    const at = Date.parse(until);
-    if (Number.isNaN(at)) throw new SluiceError('Usage', `--until ${until} is not a time`, { next });
-    if (at <= now) throw new SluiceError('Usage', `--until ${until} is in the past`, { next });
-    return at;
-  }
-  const milliseconds = durationOption(until);
-  // Durations elsewhere have a least one; a window of none is a slip, not a wish for a second.
-  if (!/[1-9]/.test(until)) {
-    throw new SluiceError('Usage', `--until ${until}: the window would be closed at once`, {
-      next: `${next} To close one: sluice window close.`,
-    });
-  }
-  return now + milliseconds;
-}
-
-/** Longer than this, a window is hardly a maintenance any more. */
-const usualWindowMs = 7 * 86_400_000;
-
-/** What to say of a window that stays open for so long that it may be forgotten; undefined where it does not. */
-export function longWindowWarning(end: number, now: number): string | undefined {
-  if (end - now <= usualWindowMs) return undefined;
-  return `warning: the window stays open for ${humanDuration(end - now)}: until then nodes reboot into whatever is staged, at any hour; take it back: sluice window close`;
 }
 
 /** The nodes that a window is opened on. Errors: Usage, where nobody has said which: it is too much to mean all unasked. */
@@ -196,7 +171,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
   if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, end);
   const once = options.once === true;
   const release = options.release === undefined ? {} : { release: options.release };
-  const said = `until ${new Date(end).toISOString()}${once ? ', for one reboot' : ''}`;
+  const said = `until ${endWords(options.until ?? '', end)}${once ? ', for one reboot' : ''}`;
   if (!isOfCluster(place)) {
     const { writeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
@@ -322,7 +297,7 @@ async function eachNode(
       const selected = await client.list(client.kinds.Node, { labelSelector: wanted });
       names = new Set(selected.items.map((node) => node.metadata.name ?? ''));
     } else if (wanted !== 'all') {
-      const asked = wanted.split(',');
+      const asked = wanted.split(',').map((name) => bareName(name, 'nodeupdate', 'node'));
       const unknown = asked.filter((name) => !names.has(name));
       if (unknown.length > 0) throw noSuchNode(unknown, names);
       names = new Set(asked);
