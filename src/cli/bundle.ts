@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { MediaReport } from '../bundle/medium.ts';
 import type { VerifyProblem } from '../bundle/verify.ts';
-import { isSluiceError, SluiceError } from '../errors/error.ts';
+import { isSluiceError, SluiceError, systemCode } from '../errors/error.ts';
 import type { Media } from '../media/media.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { collect } from './arguments.ts';
@@ -83,7 +83,8 @@ async function readKeys(files: readonly string[]): Promise<TrustedKey[]> {
   return await Promise.all(
     files.map(async (file) => {
       const pem = await readFile(file, 'utf8').catch((cause: unknown) => {
-        throw new SluiceError('NotFound', `the key ${file} cannot be read`, { cause });
+        const what = systemCode(cause) === 'ENOENT' ? 'does not exist' : 'cannot be read';
+        throw new SluiceError('NotFound', `the key ${file} ${what}`, { cause });
       });
       return parseTrustedKey(basename(file, '.pub'), pem);
     }),

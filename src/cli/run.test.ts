@@ -101,7 +101,10 @@ test('an option that takes one value is refused where it is given twice; lists a
   );
   // Lists, and switches: a second one takes nothing away.
   const keys = ['--key', 'a.pub', '--key', 'b.pub'];
-  assert.match(sluice('bundle', 'verify', '/absent', ...keys).stderr, /the key a\.pub/);
+  assert.match(
+    sluice('bundle', 'verify', '/absent', ...keys).stderr,
+    /^error: the key a\.pub does not exist$/m,
+  );
   assert.match(sluice('preflight', 'run', '--no-wait', '--no-wait').stderr, /^error: no kubeconfig/);
 });
 
