@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { needs, repository, sharedData } from '../../tests/tier.ts';
+import { isSluiceError } from '../errors/error.ts';
 import { openLayout } from '../oci/layout.ts';
 import { type Payload, readPayload } from '../payload/payload.ts';
 import { parseImageReferences } from '../payload/references.ts';
@@ -318,4 +319,26 @@ test('the operator that the README builds: its image is pinned, and a cluster ta
   });
   assert.equal(applied.count, applied.of);
   assert.deepEqual(unnamed, []);
+});
+
+test('a misspelt name of an image is called so, with the tag that was meant', async () => {
+  const manifests = [
+    await operator('misspelt', {
+      'image-references': stream({ web: 'images.example/ns/web' }),
+      'a.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n',
+    }),
+  ];
+  const refused = async (...names: string[]): Promise<string> => {
+    const images = new Map(names.map((name) => [name, 'oci:absent:x']));
+    const error = await build({ manifests, images }).catch((thrown: unknown) => thrown);
+    assert.ok(isSluiceError(error, 'ReferenceUnresolved'), String(error));
+    assert.match(error.message, /no source is given for web \(misspelt\)/);
+    return error.next;
+  };
+  assert.match(
+    await refused('wbe'),
+    /^wbe is no tag of image-references; did you mean web\? Give one for each/,
+  );
+  assert.match(await refused('os'), /^os is no tag of image-references\. Give one for each/);
+  assert.match(await refused(), /^Give one for each/);
 });

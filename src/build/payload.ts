@@ -9,6 +9,7 @@ import { buildVersions, buildVersionsAnnotation } from '../payload/references.ts
 import { anyConfig, isOsImage } from './config.ts';
 import { buildImage, type ImageFile } from './image.ts';
 import { type Taken, takenOf } from './left-out.ts';
+import { nearName } from './near-name.ts';
 import { type OperatorManifests, payloadFileNames, readOperatorManifests } from './operator.ts';
 import type { RegistryAccess } from './registry-source.ts';
 import { createSourceOpener, imageOf } from './source.ts';
@@ -146,8 +147,22 @@ function requireSources(operators: readonly OperatorManifests[], images: Readonl
   );
   if (missing.length === 0) return;
   throw new SluiceError('ReferenceUnresolved', `no source is given for ${[...new Set(missing)].join(', ')}`, {
-    next: 'Give one for each: --image TAG=oci:DIR:REF.',
+    next: `${misspelt(operators, images)}Give one for each: --image TAG=oci:DIR:REF.`,
   });
+}
+
+/** Says of each name that was given and is no tag so, with the tag without a source that it may have been meant for. */
+function misspelt(operators: readonly OperatorManifests[], images: ReadonlyMap<string, string>): string {
+  const tags = new Set(operators.flatMap((operator) => operator.tags.map((tag) => tag.name)));
+  const missing = [...tags].filter((tag) => !images.has(tag));
+  return [...images.keys()]
+    .filter((name) => !tags.has(name))
+    .map((name) => {
+      const near = nearName(name, missing);
+      return `${name} is no tag of image-references${near === undefined ? '' : `; did you mean ${near}?`}`;
+    })
+    .map((words) => (words.endsWith('?') ? `${words} ` : `${words}. `))
+    .join('');
 }
 
 /** The repository by which the first operator that names it knows an image. */
