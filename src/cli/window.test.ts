@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { repository } from '../../tests/tier.ts';
 import { isSluiceError } from '../errors/error.ts';
-import { nodesToOpen, placeOf } from './window.ts';
+import { nodesToOpen, otherReleaseWarning, placeOf } from './window.ts';
 
 const cluster = (by: string) => ({ kind: 'cluster', by });
 const host = { kind: 'host' };
@@ -45,4 +50,24 @@ test('a window of a cluster is opened only on nodes that somebody has named, or 
       /KUBECONFIG=\/a/.test(error.message) &&
       /--nodes .*--all.*--host/.test(error.next),
   );
+});
+
+test('a window for one release warns on a node that has another one staged', () => {
+  assert.match(
+    otherReleaseWarning('2.0.0', 'master-0', '1.1.0') ?? '',
+    /^warning: master-0 has 1\.1\.0 staged.*--release 1\.1\.0$/,
+  );
+  assert.equal(otherReleaseWarning('1.1.0', 'master-0', '1.1.0'), undefined);
+  assert.equal(otherReleaseWarning('1.1.0', 'master-0', undefined), undefined);
+  assert.equal(otherReleaseWarning(undefined, 'master-0', '1.1.0'), undefined);
+});
+
+test('the answer says for which release alone a window is open', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'sluice-window-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const marker = join(directory, 'marker');
+  const words = ['window', 'open', '--until', '1h', '--release', '2.0.0', '--marker', marker];
+  const { status, stderr } = spawnSync(join(repository, 'sluice'), words, { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /window open on this host until [^ ]*:\d\dZ, for 2\.0\.0 only \(/);
 });

@@ -117,6 +117,16 @@ export function nodesToOpen(options: Pick<WindowOptions, 'nodes' | 'all'>, by: s
   );
 }
 
+/** What to say of a window for one release on a node that has another one staged; undefined where it has not. */
+export function otherReleaseWarning(
+  release: string | undefined,
+  node: string,
+  staged: string | undefined,
+): string | undefined {
+  if (release === undefined || staged === undefined || staged === release) return undefined;
+  return `warning: ${node} has ${staged} staged, and this window does not let it reboot into that: leave out --release, or give --release ${staged}`;
+}
+
 /** Where a window is opened: the marker file of this host, or the nodes of a cluster; and what decided it. */
 export type WindowPlace = { readonly kind: 'host' } | { readonly kind: 'cluster'; readonly by: string };
 
@@ -171,7 +181,7 @@ async function openWindow(options: WindowOptions): Promise<void> {
   if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, end);
   const once = options.once === true;
   const release = options.release === undefined ? {} : { release: options.release };
-  const said = `until ${endWords(options.until ?? '', end)}${once ? ', for one reboot' : ''}`;
+  const said = `until ${endWords(options.until ?? '', end)}${once ? ', for one reboot' : ''}${options.release === undefined ? '' : `, for ${options.release} only`}`;
   if (!isOfCluster(place)) {
     const { writeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
@@ -181,9 +191,11 @@ async function openWindow(options: WindowOptions): Promise<void> {
   }
   const windows = await import('../rollout/window.ts');
   const window = { notAfter: `${new Date(end).toISOString().slice(0, 19)}Z`, once, ...release };
-  await eachNode({ ...options, ...(nodes === undefined ? {} : { nodes }) }, async (client, name) => {
+  await eachNode({ ...options, ...(nodes === undefined ? {} : { nodes }) }, async (client, name, node) => {
     await windows.openWindow(client, name, window);
     note(`window open on ${name} ${said}`);
+    const unfit = otherReleaseWarning(options.release, name, node.status?.staged?.version);
+    if (unfit !== undefined) note(unfit);
   });
 }
 
