@@ -2,6 +2,7 @@ import { type Delta, describeBase } from '../bundle/delta.ts';
 import type { BundleDocument } from '../bundle/document.ts';
 import type { MediaReport } from '../bundle/medium.ts';
 import type { VerifyProblem, VerifyReport } from '../bundle/verify.ts';
+import { writeAgain } from '../media/cut.ts';
 import { counted } from '../observe/count.ts';
 import { describeKeys, type TrustedKey } from '../trust/keys.ts';
 import { type Format, humanBytes, note, paint, print, printObject, printTable } from './output.ts';
@@ -146,5 +147,5 @@ function nextStep(problems: readonly VerifyProblem[], keys: readonly TrustedKey[
     return 'Give the key that signed it (--key FILE), if you know whose it is; its maker can tell you its fingerprint.';
   if (codes.has('SignatureMissing'))
     return 'It was never signed, or its signature was removed: ask its maker.';
-  return 'Write the disk again from its source, or use another copy; do not attach this one.';
+  return writeAgain;
 }

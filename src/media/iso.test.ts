@@ -159,7 +159,11 @@ test('I4 an image without Rock Ridge is refused with the way to make one', iso, 
 test('an image that was not written whole is refused before anything of it is read', iso, async () => {
   const cut = join(directory, 'cut.iso');
   await writeFile(cut, (await readFile(image)).subarray(0, -4096));
-  await assert.rejects(openIso(cut), { code: 'MediaUnreadable', message: /not written whole/ });
+  await assert.rejects(openIso(cut), {
+    code: 'MediaUnreadable',
+    message: /not written whole/,
+    next: /^Write the disk again from its source/,
+  });
 });
 
 test('I8 an image that loses its end while it is read is lost media, not damage', iso, async () => {

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts';
 import type { Tree, TreeFile } from '../store/tree.ts';
+import { notWrittenWhole } from './cut.ts';
 import type { Device } from './device.ts';
 import { createDirectoryCache } from './directory-cache.ts';
 import {
@@ -48,10 +49,7 @@ export async function isoTree(device: Device): Promise<Tree> {
   const label = device.path;
   const volume = await readVolume(device);
   if (device.size !== undefined && device.size < volume.bytes) {
-    throw new SluiceError(
-      'MediaUnreadable',
-      `${label} was not written whole: it has ${device.size} of ${volume.bytes} bytes`,
-    );
+    throw notWrittenWhole(label, `it has ${device.size} of ${volume.bytes} bytes`);
   }
   const read = (offset: number, length: number): Promise<Buffer> => {
     if (offset + length > volume.bytes) return Promise.reject(damaged(label, 'it points beyond its own end'));

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { inflate, zstdDecompress } from 'node:zlib';
 import { SluiceError } from '../errors/error.ts';
+import { notWrittenWhole } from './cut.ts';
 import type { Device } from './device.ts';
 
 // Squashfs 4.0 (Linux: fs/squashfs/squashfs_fs.h): the superblock, and the blocks of 8 KiB that hold inodes, names and
@@ -67,10 +68,7 @@ export async function openVolume(device: Device): Promise<SquashVolume> {
   const bytesUsed = Number(head.readBigUInt64LE(40));
   if (blockBytes < 4096 || blockBytes > blockBytesMax) throw damaged(label, `blocks of ${blockBytes} bytes`);
   if (device.size !== undefined && device.size < bytesUsed) {
-    throw new SluiceError(
-      'MediaUnreadable',
-      `${label} was not written whole: it has ${device.size} of ${bytesUsed} bytes`,
-    );
+    throw notWrittenWhole(label, `it has ${device.size} of ${bytesUsed} bytes`);
   }
   const compression = head.readUInt16LE(20);
   const fragmentCount = head.readUInt32LE(16);

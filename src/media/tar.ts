@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts';
 import { isTreePath, type Tree, type TreeFile } from '../store/tree.ts';
+import { notWrittenWhole } from './cut.ts';
 import type { Device } from './device.ts';
 
 // A tar archive that is not packed, as a read-only tree: its headers are read once, its files are then read in
@@ -77,10 +78,7 @@ async function readIndex(device: Device): Promise<Map<string, Node>> {
     if (entries > entriesMax) throw damaged(device, `more than ${entriesMax} entries`);
     const size = sizeOf(pax.get('size'), header.size, device);
     if (offset + size > end) {
-      throw new SluiceError(
-        'MediaUnreadable',
-        `${device.path} was not written whole: it ends inside ${header.name}`,
-      );
+      throw notWrittenWhole(device.path, `it ends inside ${header.name}`);
     }
     const next = offset + Math.ceil(size / blockBytes) * blockBytes;
     if (header.type === 'x' || header.type === 'L') {
