@@ -18,6 +18,7 @@ import {
   idleView,
   isContentCode,
   isDegraded,
+  isMoving,
   isShown,
   pausedView,
   waitingView,
@@ -79,7 +80,7 @@ interface Job {
   /** Whether `items` is what the copy that runs needs. */
   planned: boolean;
   /** Set while it runs. */
-  running: { abort: AbortController; ended: Promise<void>; keep: boolean } | undefined;
+  running: { abort: AbortController; ended: Promise<void>; keep: boolean; rate: RateMeter } | undefined;
 }
 
 /** Runs the copies of one node: one release at a time, several blobs at once. */
@@ -132,7 +133,8 @@ export function createCopier(options: CopierOptions): Copier {
   function start(job: Job, source: CopySource): void {
     const abort = new AbortController();
     const signal = AbortSignal.any([options.signal, abort.signal]);
-    const ended = copy(job, source, signal)
+    const rate = createRateMeter(clock);
+    const ended = copy(job, source, rate, signal)
       .catch((error: unknown) => {
         logger.error({ release: job.release, error: messageOf(error) }, 'copy ended unexpectedly');
         return failed(job, source, { code: 'Internal', message: messageOf(error), content: false });
@@ -144,7 +146,7 @@ export function createCopier(options: CopierOptions): Copier {
         else if (running.keep) job.view = pausedView(job.view);
         options.onEnd(job.release, record);
       });
-    const running = { abort, ended, keep: false };
+    const running = { abort, ended, keep: false, rate };
     job.running = running;
     job.planned = false;
   }
@@ -154,10 +156,14 @@ export function createCopier(options: CopierOptions): Copier {
     if (job.items.length > 0 && !options.signal.aborted) options.onGivenUp(job.release, job.items);
   }
 
-  async function copy(job: Job, source: CopySource, signal: AbortSignal): Promise<WholeRecord | undefined> {
+  async function copy(
+    job: Job,
+    source: CopySource,
+    rate: RateMeter,
+    signal: AbortSignal,
+  ): Promise<WholeRecord | undefined> {
     const { release } = job;
     const content = options.contentOf(source);
-    const rate = createRateMeter(clock);
     const count = options.metrics?.copying(source.kind);
     job.view = { ...idleView(release), bundleDigest: source.bundleDigest, progress: job.view.progress };
     logger.info({ release, source: source.key }, 'copy begins');
@@ -228,7 +234,6 @@ export function createCopier(options: CopierOptions): Copier {
       message: undefined,
       degraded: false,
       progress,
-      rate: rate.bytesPerSecond(),
     };
     options.onProgress();
   }
@@ -255,7 +260,14 @@ export function createCopier(options: CopierOptions): Copier {
     forgive() {
       for (const job of jobs.values()) job.failures.clear();
     },
-    views: () => [...jobs.values()].map((job) => job.view).filter((view) => isShown(view)),
+    // No progress comes while nothing moves: the rate is looked at when it is asked for.
+    views: () =>
+      [...jobs.values()]
+        .map(({ view, running }) => ({
+          ...view,
+          rate: isMoving(view) ? running?.rate.bytesPerSecond() : undefined,
+        }))
+        .filter((view) => isShown(view)),
     isBusy,
     items() {
       const all = [...jobs.values()];

@@ -125,6 +125,11 @@ export function pausedView(view: CopyView): CopyView {
   };
 }
 
+/** It reads or hashes now, as far as anybody has been told. */
+export function isMoving({ state }: CopyView): boolean {
+  return state === 'Copying' || state === 'Verifying';
+}
+
 /** A copy that has not planned yet has nothing to show. */
 export function isShown(view: CopyView): boolean {
   return view.progress !== undefined || view.reason !== undefined;
