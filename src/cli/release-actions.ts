@@ -27,6 +27,7 @@ import type { ReleaseOptions } from './release-options.ts';
 import {
   conditionOf,
   matchRelease,
+  messageCell,
   type NodeProgress,
   progressRows,
   type ReleaseFacts,
@@ -64,9 +65,14 @@ export async function list(client: KubeClient, _: string | undefined, options: O
       `${row.heldBy.length}/${nodes.length}`,
       row.inUse === undefined ? '' : 'yes',
       ...(wide ? [row.image] : []),
-      row.message === '' && row.inUse !== undefined ? row.inUse : row.message,
+      said(row, wide),
     ]),
   );
+}
+
+function said({ message, inUse }: ReleaseRow, wide: boolean): string {
+  const text = message === '' && inUse !== undefined ? inUse : message;
+  return wide ? text : messageCell(text);
 }
 
 function colourOf(state: string): 'green' | 'yellow' | 'red' | 'cyan' {

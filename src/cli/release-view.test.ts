@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeUpdate, NodeUpdateStatus } from '../api/resources.ts';
-import { matchRelease, progressRows, releaseRows, secondsUntilDone } from './release-view.ts';
+import { matchRelease, messageCell, progressRows, releaseRows, secondsUntilDone } from './release-view.ts';
 
 const name = 'ocp-release-bundle-1.1.0-x86_64';
 
@@ -97,4 +97,26 @@ test('one word for each release, and what is in use', () => {
   assert.equal(of(make('Mounted', 'True'), make('Available', 'False'))?.state, 'Mounted');
   assert.equal(of(make('Degraded', 'True', 'bad'))?.state, 'Degraded');
   assert.equal(of(make('Available', 'True'), make('Mounted', 'True'))?.diskFree, true);
+});
+
+test('of a release that is in trouble the cause comes first, and a table has place for it', () => {
+  const cause = 'DigestMismatch on master-0: blob sha256:1 is sha256:2';
+  const condition = (type: string, message: string) => ({ type, status: 'True', reason: 'R', message });
+  const object = {
+    spec: { releases: [{ name }] },
+    status: {
+      releases: [
+        {
+          name,
+          conditions: [condition('Installing', 'Copying to 2 of 3 nodes: 0%'), condition('Degraded', cause)],
+        },
+      ],
+    },
+  } as unknown as NonNullable<Parameters<typeof releaseRows>[0]['object']>;
+  const [row] = releaseRows({ object, bundles: [], inUse: new Map() });
+  assert.equal(row?.message, `${cause}; Copying to 2 of 3 nodes: 0%`);
+  assert.equal(messageCell(`${cause}\n  more`), `${cause} more`);
+  const long = messageCell(`${cause}; ${'blob '.repeat(100)}`);
+  assert.equal(long.length <= 160, true);
+  assert.match(long, /^DigestMismatch on master-0: .*blob…$/);
 });

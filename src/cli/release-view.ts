@@ -52,17 +52,28 @@ export function releaseRows(facts: ReleaseFacts): ReleaseRow[] {
 function stateOf(conditions: readonly Condition[] | undefined): { state: string; message: string } {
   const of = (type: string) => conditionOf(conditions, type);
   const degraded = of('Degraded');
-  const trouble = degraded?.status === 'True' ? `; ${degraded.message}` : '';
+  const trouble = degraded?.status === 'True' ? degraded.message : '';
   for (const type of ['Removing', 'Installing'] as const) {
     const condition = of(type);
-    if (condition?.status === 'True') return { state: type, message: `${condition.message}${trouble}` };
+    if (condition?.status !== 'True') continue;
+    // The cause first: how far it has come before is not what a person must know.
+    return { state: type, message: [trouble, condition.message].filter((each) => each !== '').join('; ') };
   }
   if (of('Available')?.status === 'True') {
-    return { state: trouble === '' ? 'Available' : 'Available, degraded', message: trouble.slice(2) };
+    return { state: trouble === '' ? 'Available' : 'Available, degraded', message: trouble };
   }
   if (degraded?.status === 'True') return { state: 'Degraded', message: degraded.message };
   if (of('Mounted')?.status === 'True') return { state: 'Mounted', message: of('Mounted')?.message ?? '' };
   return { state: conditions === undefined ? 'Unknown' : 'Missing', message: of('Available')?.message ?? '' };
+}
+
+/** Characters of a message in a table; the whole of it is in `release status`. */
+const cellMax = 160;
+
+/** A message as a table has place for it: its beginning, where the cause is. */
+export function messageCell(message: string): string {
+  const line = message.replace(/\s*\n\s*/g, ' ');
+  return line.length > cellMax ? `${line.slice(0, cellMax - 1).trimEnd()}…` : line;
 }
 
 export function conditionOf(
