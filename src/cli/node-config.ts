@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { note, paint, parseFormat, print, printObject, printTable } from './output.ts';
+import { hostConfigNote, upOfMachine } from './up-directory.ts';
 
 /** `sluice node config`: what is in force, where it was said, and what has no effect. */
 export async function config(options: {
@@ -6,6 +8,10 @@ export async function config(options: {
   readonly output?: string;
 }): Promise<void> {
   const format = parseFormat(options.output);
+  const { configDirectories } = await import('../finalize/config.ts');
+  if (isDeepStrictEqual(options.configDir, [...configDirectories])) {
+    note(hostConfigNote(upOfMachine(process.env)));
+  }
   const { loadConfig } = await import('../finalize/config-files.ts');
   const directories = options.configDir;
   const { defaultsInForce } = await import('../finalize/config-values.ts');

@@ -8,7 +8,13 @@ import { wordsOf } from '../../tests/shell.ts';
 import { repository } from '../../tests/tier.ts';
 import { isSluiceError } from '../errors/error.ts';
 import { findCluster } from './connect.ts';
-import { findUpDirectories, nextWithoutDirectory, upDirectoryDefault } from './up-directory.ts';
+import {
+  findUpDirectories,
+  hostNote,
+  nextWithoutDirectory,
+  upDirectoryDefault,
+  upOfMachine,
+} from './up-directory.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice updir-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -72,4 +78,31 @@ test('console link and up status tell of it, where they stand beside it', () => 
     );
     assert.match(stderr, /For another: --dir DIR\.$/m);
   }
+});
+
+test('what is about this host says so first, and how the cluster of this machine is asked', () => {
+  const cluster = mkdtempSync(join(tmpdir(), 'sluice updir-'));
+  after(() => rmSync(cluster, { recursive: true }));
+  writeFileSync(join(cluster, 'state.json'), '{}');
+  assert.equal(upOfMachine({}, ['/absent', cluster]), cluster);
+  assert.equal(upOfMachine({ KUBECONFIG: join(cluster, 'kubeconfig') }, []), cluster);
+  assert.equal(upOfMachine({}, ['/absent']), undefined);
+  assert.equal(
+    hostNote(undefined, 'a cluster: --nodes'),
+    'about THIS HOST, not about a cluster (a cluster: --nodes)',
+  );
+  const [, command = ''] = /: (export .*), then again/.exec(hostNote(cluster, '')) ?? [];
+  assert.deepEqual(wordsOf(command), ['export', `KUBECONFIG=${join(cluster, 'kubeconfig')}`]);
+  const env = { PATH: process.env.PATH, HOME: '/absent' };
+  const sluice = (...words: string[]) =>
+    spawnSync(join(repository, 'sluice'), words, { encoding: 'utf8', env });
+  assert.match(sluice('window', 'ls').stderr, /^about THIS HOST, not about a cluster/);
+  assert.match(sluice('node', 'config').stderr, /^about THIS HOST's agent, not about a node of a cluster/);
+  const up = spawnSync(join(repository, 'sluice'), ['node', 'config'], {
+    encoding: 'utf8',
+    env: { ...env, KUBECONFIG: join(cluster, 'kubeconfig') },
+  });
+  const [, option = ''] = /: (--config-dir .*)$/m.exec(up.stderr) ?? [];
+  assert.deepEqual(wordsOf(option), ['--config-dir', join(cluster, 'nodes', 'master-0', 'config.d')]);
+  assert.equal(sluice('node', 'config', '--config-dir', cluster).stderr.includes('THIS HOST'), false);
 });

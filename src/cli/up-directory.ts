@@ -61,3 +61,28 @@ function clusterOfMachine(places: readonly string[]): string | undefined {
   const commands = found.map((file) => `export KUBECONFIG=${shellWord(file)}`).join(', or: ');
   return `For the cluster of this machine: ${commands}.`;
 }
+
+/** The `sluice up` of the kubeconfig in use, else one that was made in `places`; undefined where there is none. */
+export function upOfMachine(
+  environment: NodeJS.ProcessEnv,
+  places: readonly string[] = clusterPlaces(),
+): string | undefined {
+  const looked = [...findUpDirectories({}, environment).directories, ...places];
+  return looked.find((place) => existsSync(join(place, 'state.json')));
+}
+
+/** Whoever has a cluster on his machine may take the words about this host for words about that. */
+export function hostNote(cluster: string | undefined, elsewhere: string): string {
+  const about = 'about THIS HOST, not about a cluster';
+  if (cluster === undefined) return `${about} (${elsewhere})`;
+  const command = `export KUBECONFIG=${shellWord(join(cluster, 'kubeconfig'))}`;
+  return `${about}; for the cluster of this machine: ${command}, then again (${elsewhere})`;
+}
+
+/** The same of `sluice node config`, which no kubeconfig changes: it reads directories. */
+export function hostConfigNote(cluster: string | undefined): string {
+  const about = "about THIS HOST's agent, not about a node of a cluster";
+  if (cluster === undefined) return `${about} (other directories: --config-dir DIR)`;
+  const directory = join(cluster, 'nodes', 'master-0', 'config.d');
+  return `${about}; for one of the cluster of this machine: --config-dir ${shellWord(directory)}`;
+}

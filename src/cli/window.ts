@@ -16,6 +16,7 @@ import {
   printTable,
 } from './output.ts';
 import { noSuchNode } from './unknown-node.ts';
+import { hostNote, upOfMachine } from './up-directory.ts';
 import { endOf, endWords, longWindowWarning } from './window-end.ts';
 
 interface WindowOptions extends ConnectOptions {
@@ -166,7 +167,9 @@ export function placeOf(
  * once that was reached (`eachNode`).
  */
 function isOfCluster(place: WindowPlace): boolean {
-  if (place.kind === 'host') note('of this host (a cluster: --nodes, --kubeconfig or KUBECONFIG)');
+  if (place.kind === 'host') {
+    note(hostNote(upOfMachine(process.env), 'a cluster: --nodes, --kubeconfig or KUBECONFIG'));
+  }
   return place.kind === 'cluster';
 }
 
