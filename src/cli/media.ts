@@ -6,6 +6,7 @@ import { type ErrorCode, errorTable, isSluiceError, SluiceError } from '../error
 import type { AttachmentAnswer } from '../node/content-routes.ts';
 import { shellWord } from '../process/shell.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
+import { mediaState } from './media-state.ts';
 import { askUpNode, findNodeSocket, type NodeSocketOptions, upDirectoryOf } from './node-socket.ts';
 import {
   formatFlag,
@@ -187,6 +188,7 @@ async function list(options: MediaOptions): Promise<void> {
     );
     if (format === 'json' || format === 'yaml') return await printObject(media, format);
     if (format === 'name') return print(media.map((each) => each.name).join('\n'));
+    const copiesAt = new Map(items.map(({ metadata, status }) => [metadata.name, status?.copies]));
     if (media.length === 0) return note('no media are attached to any node');
     printTable(
       [
@@ -203,7 +205,7 @@ async function list(options: MediaOptions): Promise<void> {
         each.node,
         each.name,
         each.version ?? '',
-        each.verified === true ? 'SignatureVerified' : (each.reason ?? 'Refused'),
+        mediaState(each, copiesAt.get(each.node)),
         needsOf(each.delta),
         each.format ?? '',
         each.path ?? '',
