@@ -34,6 +34,11 @@ test('B44 an eviction that is refused keeps the node from its reboot, and no oth
   assert.deepEqual(tried, ['forbidden', 'broken', 'budget', 'fine']);
   assert.equal(progress.kind, 'waiting');
   assert.match(progress.kind === 'waiting' ? progress.message : '', /a budget forbids it/);
+  const ending = [pod('fine'), pod('old', { deletionTimestamp: '2026-01-01T00:00:00Z' })];
+  assert.deepEqual(await drainOnce(client, 'a', [node('a', true), node('b')], ending), {
+    kind: 'waiting',
+    message: 'waiting for default/fine, which is ending; default/old, which is ending',
+  });
 });
 
 test('a node with nowhere to move its pods to is not drained, nor are pods that belong to it', async () => {

@@ -98,20 +98,22 @@ export async function drainOnce(
   for (const pod of podsToEvict(pods)) {
     const title = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const ending = pod.metadata.deletionTimestamp !== undefined;
-    waits.push(ending ? `${title} is ending` : `${title}: ${await evict(client, pod)}`);
+    waits.push(`${title}${ending ? whichEnds : await evict(client, pod)}`);
   }
   return waits.length === 0 ? { kind: 'drained' } : { kind: 'waiting', message: summary(waits) };
 }
 
-/** One refusal must not keep the others from being tried. */
+const whichEnds = ', which is ending';
+
+/** Evicts a Pod; what is to be said of it after its name. One refusal must not keep the others from being tried. */
 async function evict(client: KubeClient, pod: Pod): Promise<string> {
   try {
     const { uid, namespace = '', name = '' } = pod.metadata;
     const outcome = await client.evict(namespace, name, uid === undefined ? {} : { uid });
-    return outcome.outcome === 'Blocked' ? outcome.message : 'is ending';
+    return outcome.outcome === 'Blocked' ? `: ${outcome.message}` : whichEnds;
   } catch (error) {
-    if (isNotFound(error)) return 'is gone';
-    return messageOf(error);
+    if (isNotFound(error)) return ', which is gone';
+    return `: ${messageOf(error)}`;
   }
 }
 
