@@ -70,4 +70,8 @@ test('the answer says for which release alone a window is open', (t) => {
   const { status, stderr } = spawnSync(join(repository, 'sluice'), words, { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   assert.match(stderr, /window open on this host until [^ ]*:\d\dZ, for 2\.0\.0 only \(/);
+  const shown = spawnSync(join(repository, 'sluice'), ['window', 'status', '--marker', marker], {
+    encoding: 'utf8',
+  });
+  assert.match(shown.stdout, /^open until [^ ]*:\d\dZ \(.*only into 2\.0\.0/);
 });

@@ -242,7 +242,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
     const end =
       notAfter === undefined
         ? 'without an end'
-        : `until ${new Date(notAfter * 1000).toISOString()} (${humanDuration(notAfter * 1000 - Date.now())})`;
+        : `until ${endWords('', notAfter * 1000)} (${humanDuration(notAfter * 1000 - Date.now())})`;
     return print(
       `open ${end}${once ? ', for one reboot' : ''}${release === undefined ? '' : `, only into ${release}`} (${path})`,
     );
