@@ -29,7 +29,7 @@ test('nothing is known of a release that is nowhere, and the message says what i
   const result = await sluice('release', 'add', '1.1.0');
   assert.equal(result.code, 1);
   assert.match(result.stderr, /there is no release 1\.1\.0 \(at hand: ocp-release-bundle-1\.0\.0-x86_64\)/);
-  assert.match(result.stderr, /next: Attach media/);
+  assert.match(result.stderr, /next: Attach media.*attach PATH --node NODE/);
 });
 
 test('a request for what no disk carries is said to wait, for what, and how it is taken back', async () => {

@@ -327,7 +327,7 @@ export async function controlPlane(client: KubeClient): Promise<string[]> {
 export function resolveName(
   text: string,
   facts: ReleaseFacts,
-  next = 'Attach media that carry it: sluice media attach PATH',
+  next = 'Attach media that carry it: sluice media attach PATH --node NODE',
 ): string {
   const known = releaseRows(facts).map((row) => row.name);
   const found = matchRelease(text, known);
