@@ -133,3 +133,15 @@ export const usualPlace = join(root, '.quickstart');
 export function stopCommand(directory: string): string {
   return `./quickstart --stop${directory === usualPlace ? '' : ` --dir ${shellWord(directory)}`}`;
 }
+
+/** An update of the history in one line; one that goes on has no end yet. */
+export function historyLine(entry: {
+  readonly version?: string;
+  readonly state: string;
+  readonly startedTime: string;
+  readonly completionTime: string | null;
+}): string {
+  const { version, state, startedTime, completionTime } = entry;
+  const when = completionTime === null ? `since ${startedTime}` : `${startedTime} – ${completionTime}`;
+  return `${version ?? ''}  ${state}  ${when}`;
+}

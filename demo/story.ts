@@ -17,6 +17,7 @@ import { buildReleases, from, keysOf, mediaOf, to } from './build.ts';
 import {
   commandLine,
   createShell,
+  historyLine,
   root,
   type Shell,
   shown,
@@ -362,7 +363,7 @@ async function summarize(
     names(client.platform).clusterVersion,
   );
   for (const entry of version.status?.history ?? []) {
-    teller.say(`${entry.version}  ${entry.state}  ${entry.startedTime} – ${entry.completionTime ?? ''}`);
+    teller.say(historyLine(entry));
   }
   if (!demo.keep) {
     teller.say('ended and removed; to look around instead: ./quickstart --keep');
