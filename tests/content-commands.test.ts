@@ -127,7 +127,7 @@ test('attach, see, add, and be told when the disk may go', async () => {
   assert.match(status.stdout, /safe to remove the disk/);
 
   const paused = await sluice('release', 'pause', '1.1.0');
-  assert.match(paused.stderr, /no node copies it at this moment; one that comes to it waits until resume/);
+  assert.match(paused.stderr, /every node holds it already; one that comes to it later waits until resume/);
   assert.equal((await sluice('release', 'resume', '1.1.0')).code, 0);
 });
 

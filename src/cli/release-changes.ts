@@ -6,20 +6,28 @@ import { terminationSignal } from '../process/parent.ts';
 import { readCredentials, rotateCredentials } from '../release/credentials.ts';
 import { setPaused } from '../release/pause.ts';
 import { giveUpRelease } from '../release/request.ts';
+
 import { leave } from './leave.ts';
 import { note } from './output.ts';
 import { controlPlane, gather, type Options, resolveName } from './release-actions.ts';
+import type { ReleaseFacts } from './release-view.ts';
 
 const lookMs = 500;
 
 export async function pause(client: KubeClient, text = '', _options?: Options): Promise<void> {
-  const name = resolveName(text, await gather(client));
+  const facts = await gather(client);
+  const name = resolveName(text, facts);
   const news = await setPaused(client, name, true);
   note(news ? `copies of ${name} stand still now` : `copies of ${name} were paused already`);
-  const { items } = await client.list(client.kinds.NodeUpdate);
-  if (!items.some((update) => isCopying(update, name)))
-    note('  no node copies it at this moment; one that comes to it waits until resume');
+  // Who copies is told some seconds late; who holds it whole is certain.
+  if (isHeldByAll(facts, name, await controlPlane(client)))
+    note('  every node holds it already; one that comes to it later waits until resume');
   note(`  next: sluice release resume ${text}`);
+}
+
+function isHeldByAll({ bundles }: ReleaseFacts, name: string, nodes: readonly string[]): boolean {
+  const held = bundles.find((each) => each.name === name)?.heldBy ?? [];
+  return nodes.length > 0 && nodes.every((node) => held.includes(node));
 }
 
 function isCopying(update: NodeUpdate, name: string): boolean {
@@ -35,9 +43,7 @@ export async function resume(client: KubeClient, text = '', _options?: Options):
 export async function cancel(client: KubeClient, text = '', options: Options): Promise<void> {
   const facts = await gather(client);
   const name = resolveName(text, facts);
-  const nodes = await controlPlane(client);
-  const held = facts.bundles.find((each) => each.name === name)?.heldBy ?? [];
-  if (held.length === nodes.length && nodes.length > 0) {
+  if (isHeldByAll(facts, name, await controlPlane(client))) {
     throw new SluiceError('Conflict', `${name} is copied already, to every node`, {
       next: `To remove it: sluice release rm ${text}`,
     });
