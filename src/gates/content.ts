@@ -71,21 +71,22 @@ function whole(
 type Failed = NonNullable<ContentFact['failed']>[number];
 
 /** What the bytes themselves have ended; only another copy of the medium brings others. */
-const damaged: readonly string[] = ['DigestMismatch', 'ContentMissing'];
+const ofTheMedium: Readonly<Record<string, string>> = {
+  DigestMismatch: 'is damaged',
+  ContentMissing: 'does not hold all of it',
+};
 /** Characters of a cause: a medium may have a hundred damaged blobs. */
 const causeMax = 160;
 
 function failureOf({ node, reason, message }: Failed, mountedOn: readonly string[]): string {
-  const what =
-    damaged.includes(reason) && mountedOn.includes(node)
-      ? `the medium at ${node} is damaged`
-      : `the copy failed on ${node}`;
+  const fault = mountedOn.includes(node) ? ofTheMedium[reason] : undefined;
+  const what = fault === undefined ? `the copy failed on ${node}` : `the medium at ${node} ${fault}`;
   const cause = [reason, message].filter((each) => each !== '').join(': ');
   return `${what} (${cause.length > causeMax ? `${cause.slice(0, causeMax)}…` : cause})`;
 }
 
 function nextAfter(failed: readonly Failed[], version: string): string {
-  return failed.some(({ reason }) => damaged.includes(reason))
+  return failed.some(({ reason }) => reason in ofTheMedium)
     ? `Waiting does not help: detach the medium and attach another copy of it (sluice media ls, media detach, media attach); all that is wrong: sluice release status ${version}.`
     : `Waiting does not help: see what is wrong, and mend it: sluice release status ${version}.`;
 }

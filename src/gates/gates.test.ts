@@ -203,6 +203,9 @@ test('a copy that a damaged medium has ended is not waited for, and a preflight 
   );
   assert.match(found?.next ?? '', /^Waiting does not help: detach the medium and attach another copy/);
   assert.match(of('DigestMismatch', [])?.message ?? '', /the copy failed on master-0 \(DigestMismatch/);
+  // A delta without its base is no damage.
+  const lacks = of('ContentMissing', ['master-0'])?.message ?? '';
+  assert.match(lacks, /the medium at master-0 does not hold all of it \(ContentMissing/);
   const conflict = of('BundleConflict', ['master-0']);
   assert.match(conflict?.message ?? '', /the copy failed on master-0 \(BundleConflict/);
   assert.match(conflict?.next ?? '', /see what is wrong, and mend it: sluice release status 1\.1\.0/);
