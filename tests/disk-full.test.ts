@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, statfs, writeFile } from 'node:fs/promises';
+import { statfsSync, writeFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -53,16 +54,20 @@ test(
       return await runCopy(plan, { signal, clock: systemClock, concurrency: 1, onProgress });
     };
     const filler = join(disk.root, 'of-somebody-else');
-    let filled: Promise<void> | undefined;
-    const fill = async () => {
-      const { bavail, bsize } = await statfs(disk.root);
-      // The copy takes of the same space meanwhile: whoever comes last finds none.
-      await writeFile(filler, Buffer.alloc(bavail * bsize)).catch(() => {});
+    let isFilled = false;
+    // At once, so that the copy cannot be done before.
+    const fill = () => {
+      isFilled = true;
+      const { bavail, bsize } = statfsSync(disk.root);
+      try {
+        writeFileSync(filler, Buffer.alloc(bavail * bsize));
+      } catch {
+        // What the copy was just writing took the rest.
+      }
     };
     const outcome = await copy(({ bytesWritten }) => {
-      if (bytesWritten > mib) filled ??= fill();
+      if (bytesWritten > mib && !isFilled) fill();
     });
-    await filled;
     assert.ok(outcome.outcome === 'Paused', JSON.stringify(outcome));
     assert.equal(outcome.code, 'DiskFull');
     const store = await openStore(root);
