@@ -302,7 +302,7 @@ describe('the way of an update', () => {
       'rebooted current',
       'completed waiting',
     ]);
-    assert.match(stepsOf(rebooting)[5]?.detail ?? '', /^1 of 2 nodes run it/);
+    assert.match(stepsOf(rebooting)[5]?.detail ?? '', /^1 of 2 nodes runs it/);
   });
 
   test('a request that is refused stops at the gates', () => {
