@@ -46,7 +46,8 @@ export async function bigRelease(dir: string, mib: number, images: number): Prom
   });
 }
 
-/** The public key, SPKI PEM, that `bigRelease` is signed for. */
+/** What vouches for `bigRelease`; `publicKey` is the same, SPKI PEM. */
+export const trustedKey = key.trusted;
 export const publicKey = key.pair.publicPem;
 
 export interface NodeCopies {

@@ -3,11 +3,12 @@
  * writer's 99th percentile alone and during the copy, in turns, and beside it what a copy without throttle does to it.
  * `--mib N` of the bundle, `--images N`, `--runs N`, `--idle SECONDS`.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openBundle } from '../src/bundle/bundle.ts';
@@ -17,9 +18,8 @@ import { runCopy } from '../src/copy/run.ts';
 import { openMedia } from '../src/media/media.ts';
 import { systemClock } from '../src/observe/clock.ts';
 import { openStore } from '../src/store/store.ts';
-import { key } from '../tests/content-plane.ts';
 import { keep, median, say } from './measure.ts';
-import { bigRelease } from './node-copies.ts';
+import { bigRelease, trustedKey } from './node-copies.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -30,12 +30,13 @@ const { values: options } = parseArgs({
   },
 });
 type Phase = 'alone' | 'throttled' | 'unthrottled';
+let writer: ChildProcessByStdio<null, Readable, null> | undefined;
 const dir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'sluice-polite-'));
 
 async function copy(media: string, name: string, throttled: boolean): Promise<void> {
   const opened = await openMedia(media);
   const store = await openStore(join(dir, 'store'));
-  const bundle = await openBundle(opened.content, { name }, [key.trusted]);
+  const bundle = await openBundle(opened.content, { name }, [trustedKey]);
   const plan = await planCopy(opened.content, store, bundle);
   const { outcome } = await runCopy(plan, {
     signal: new AbortController().signal,
@@ -54,7 +55,7 @@ try {
   const release = await bigRelease(dir, Number(options.mib), Number(options.images));
   spawn('sync');
   await sleep(5_000);
-  const writer = spawn(
+  writer = spawn(
     process.execPath,
     [...process.execArgv, join(import.meta.dirname, 'etcd-writer.ts'), join(dir, 'wal')],
     { stdio: ['ignore', 'pipe', 'inherit'] },
@@ -101,6 +102,8 @@ try {
   say(`p99 throttled / alone   ${(of('throttled', 'p99') / of('alone', 'p99')).toFixed(2)}   (goal: <= 2)`);
   keep('polite', { mib: Number(options.mib), measured });
 } finally {
+  // Where it still runs the bench has failed, and would not end before it.
+  writer?.kill('SIGKILL');
   rmSync(dir, { recursive: true, force: true });
 }
 process.exit(0);
