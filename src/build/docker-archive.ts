@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { SluiceError } from '../errors/error.ts';
 import { counted } from '../observe/count.ts';
 import { type Digest, digestOf, isDigest } from '../oci/digest.ts';
@@ -6,7 +5,7 @@ import { parseConfig } from '../oci/image.ts';
 import { parseStrictJson } from '../oci/json.ts';
 import { type Descriptor, mediaTypes } from '../oci/manifest.ts';
 import type { BlobReader, ContentSource, RawManifest } from '../oci/source.ts';
-import type { Tree, TreeFile } from '../store/tree.ts';
+import { sha256OfFile, type Tree, type TreeFile } from '../store/tree.ts';
 
 // The archives that `docker save` and `podman save` write: manifest.json names for each image its configuration and
 // its layers, mostly not packed (docker's store of containerd packs them). Such an image has no manifest of its own, so
@@ -133,14 +132,7 @@ async function layerOf(file: TreeFile, diffId: Digest): Promise<Descriptor> {
       ? mediaTypes.ociLayerZstd
       : undefined;
   if (mediaType === undefined) return { mediaType: mediaTypes.ociLayerTar, digest: diffId, size: file.size };
-  const hash = createHash('sha256');
-  for (let at = 0; at < file.size; ) {
-    const chunk = await file.read(at, Math.min(chunkBytes, file.size - at));
-    if (chunk.length === 0) break;
-    hash.update(chunk);
-    at += chunk.length;
-  }
-  return { mediaType, digest: `sha256:${hash.digest('hex')}`, size: file.size };
+  return { mediaType, digest: `sha256:${await sha256OfFile(file)}`, size: file.size };
 }
 
 async function openBlob(tree: Tree, path: string, offset: number): Promise<BlobReader> {

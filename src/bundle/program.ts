@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { SluiceError } from '../errors/error.ts';
-import type { Tree } from '../store/tree.ts';
+import { sha256OfFile, type Tree } from '../store/tree.ts';
 import { parseChecksums, signerOf } from '../trust/checksums.ts';
 import { describeKeys, type TrustedKey } from '../trust/keys.ts';
 import type { VerifyProblem } from './verify.ts';
@@ -11,7 +10,6 @@ export const programSums = 'SHA256SUMS';
 export const programSignature = 'SHA256SUMS.sig';
 
 const listBytesMax = 1024 * 1024;
-const chunkBytes = 1024 * 1024;
 const depthMax = 64;
 
 /**
@@ -78,14 +76,7 @@ async function hashOf(tree: Tree, path: string): Promise<string> {
   const file = await tree.open(path);
   if (file === undefined) return '';
   try {
-    const hash = createHash('sha256');
-    for (let at = 0; at < file.size; ) {
-      const chunk = await file.read(at, Math.min(chunkBytes, file.size - at));
-      if (chunk.length === 0) break;
-      hash.update(chunk);
-      at += chunk.length;
-    }
-    return hash.digest('hex');
+    return await sha256OfFile(file);
   } finally {
     await file.close();
   }

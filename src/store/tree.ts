@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { SluiceError, systemCode } from '../errors/error.ts';
@@ -32,6 +33,20 @@ export interface TreeFile {
    */
   read(offset: number, length: number, into?: Uint8Array): Promise<Uint8Array>;
   close(): Promise<void>;
+}
+
+const hashedBytes = 1024 * 1024;
+
+/** The hexadecimal digits of the SHA-256 of all that a file holds, read piece by piece; it stays open. */
+export async function sha256OfFile(file: TreeFile): Promise<string> {
+  const hash = createHash('sha256');
+  for (let at = 0; at < file.size; ) {
+    const chunk = await file.read(at, Math.min(hashedBytes, file.size - at));
+    if (chunk.length === 0) break;
+    hash.update(chunk);
+    at += chunk.length;
+  }
+  return hash.digest('hex');
 }
 
 /** Whether a path is one that a tree may be asked for: nothing that climbs or starts at the root. */
