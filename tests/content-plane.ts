@@ -50,8 +50,7 @@ export interface ContentPlane {
   readonly caFile: string;
   readonly nodes: readonly TestNode[];
   startRegistry(node: TestNode): Promise<RegistryServer>;
-  /** @param unthrottled copies as fast as the disk takes it, which here all nodes share. */
-  startManager(node: TestNode, unthrottled?: boolean): Promise<RunningManager>;
+  startManager(node: TestNode): Promise<RunningManager>;
   /** Ends the manager that runs and starts another, as a restart of the process does. */
   replaceManager(node: TestNode): Promise<RunningManager>;
   stopManager(node: TestNode): Promise<void>;
@@ -169,7 +168,7 @@ async function bringUp(nodeCount: number, closing: Closing): Promise<ContentPlan
       await plane.stopManager(node);
       return await plane.startManager(node);
     },
-    async startManager(node, unthrottled) {
+    async startManager(node) {
       const end = new AbortController();
       const signal = AbortSignal.any([stop.signal, end.signal]);
       await registerNode({ ...registration(node), signal });
@@ -189,7 +188,6 @@ async function bringUp(nodeCount: number, closing: Closing): Promise<ContentPlan
         clock: systemClock,
         signal,
         watchRegistry: true,
-        unthrottled,
       });
       const ended = manager.run();
       const socket = await serveNodeSocket(nodeSocketPath(node.dirs.run), manager.routes, silentLogger);

@@ -64,8 +64,6 @@ export interface ContentManagerOptions {
   readonly registryPort?: number | undefined;
   readonly stallMs?: number | undefined;
   readonly concurrency?: number | undefined;
-  /** Copies as fast as the disk takes it, whoever else needs it. */
-  readonly unthrottled?: boolean | undefined;
   /** Whether the node asks its own registry how it is; off where none runs (tests). */
   readonly watchRegistry?: boolean | undefined;
 }
@@ -147,7 +145,7 @@ export async function createContentManager(options: ContentManagerOptions): Prom
     keys,
     contentOf: sources.contentOf,
     fanOut: sources.fanOut,
-    ...(options.unthrottled === true ? {} : { pace: createPace({ clock }) }),
+    pace: createPace({ clock }),
     logger,
     clock,
     signal,
