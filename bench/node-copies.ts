@@ -46,8 +46,7 @@ export async function bigRelease(dir: string, mib: number, images: number): Prom
   });
 }
 
-/** What vouches for `bigRelease`; `publicKey` is the same, SPKI PEM. */
-export const trustedKey = key.trusted;
+/** What vouches for `bigRelease`, SPKI PEM. */
 export const publicKey = key.pair.publicPem;
 
 export interface NodeCopies {

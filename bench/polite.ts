@@ -1,25 +1,19 @@
 /**
  * A copy with the default throttle beside a writer like etcd, which flushes 8 KiB every 10 ms on the same disk: the
- * writer's 99th percentile alone and during the copy, in turns, and beside it what a copy without throttle does to it.
+ * writer's 99th percentile alone and during the copy, in turns, and beside it what a copy without throttle does to it,
+ * and what a process does that only computes and leaves the disk alone.
  * `--mib N` of the bundle, `--images N`, `--runs N`, `--idle SECONDS`.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openBundle } from '../src/bundle/bundle.ts';
-import { createPace } from '../src/copy/pace.ts';
-import { planCopy } from '../src/copy/plan.ts';
-import { runCopy } from '../src/copy/run.ts';
-import { openMedia } from '../src/media/media.ts';
-import { systemClock } from '../src/observe/clock.ts';
-import { openStore } from '../src/store/store.ts';
 import { keep, median, say } from './measure.ts';
-import { bigRelease, trustedKey } from './node-copies.ts';
+import { bigRelease, publicKey } from './node-copies.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -29,29 +23,37 @@ const { values: options } = parseArgs({
     idle: { type: 'string', default: '20' },
   },
 });
-type Phase = 'alone' | 'throttled' | 'unthrottled';
+type Phase = 'alone' | 'computing' | 'throttled' | 'unthrottled';
+const phases: readonly Phase[] = ['alone', 'computing', 'throttled', 'unthrottled'];
+const idleMs = Number(options.idle) * 1000;
 let writer: ChildProcessByStdio<null, Readable, null> | undefined;
 const dir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'sluice-polite-'));
+const keyFile = join(dir, 'key.pub');
 
+/** As a node copies: in a process of its own, with what `sluice node run` is started with. */
 async function copy(media: string, name: string, throttled: boolean): Promise<void> {
-  const opened = await openMedia(media);
-  const store = await openStore(join(dir, 'store'));
-  const bundle = await openBundle(opened.content, { name }, [trustedKey]);
-  const plan = await planCopy(opened.content, store, bundle);
-  const { outcome } = await runCopy(plan, {
-    signal: new AbortController().signal,
-    clock: systemClock,
-    ...(throttled ? { pace: createPace({ clock: systemClock }) } : {}),
+  const flags = ['--max-semi-space-size=1', '--no-opt', '--no-maglev', ...process.execArgv];
+  const script = join(import.meta.dirname, 'polite-copy.ts');
+  const words = [media, name, keyFile, join(dir, 'store'), throttled ? 'throttled' : 'unthrottled'];
+  const copier = spawn(process.execPath, [...flags, script, ...words], {
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
-  if (outcome !== 'Whole') throw new Error(`the copy ended as ${outcome}`);
-  await opened.close();
-  rmSync(join(dir, 'store'), { recursive: true, force: true });
+  const [code] = await once(copier, 'close');
+  if (code !== 0) throw new Error(`the copy ended with ${code}`);
+}
+
+async function compute(ms: number): Promise<void> {
+  const busy = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
+  await sleep(ms);
+  busy.kill('SIGKILL');
+  await once(busy, 'close');
 }
 
 const percentile = (values: number[], share: number) =>
   values.sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
 
 try {
+  writeFileSync(keyFile, publicKey);
   const release = await bigRelease(dir, Number(options.mib), Number(options.images));
   spawn('sync');
   await sleep(5_000);
@@ -70,10 +72,12 @@ try {
     const from = Date.now();
     await work();
     spans.push({ phase, from, to: Date.now() });
-    await sleep(3_000);
+    rmSync(join(dir, 'store'), { recursive: true, force: true }); // Not the copy's work, so not within its time.
+    await sleep(5_000);
   };
   for (let turn = 0; turn < Number(options.runs); turn += 1) {
-    await during('alone', () => sleep(Number(options.idle) * 1000));
+    await during('alone', () => sleep(idleMs));
+    await during('computing', () => compute(idleMs));
     await during('throttled', () => copy(release.path, release.name, true));
     await during('unthrottled', () => copy(release.path, release.name, false));
   }
@@ -94,7 +98,7 @@ try {
     median(measured.filter((each) => each.phase === phase).map((each) => each[what]));
   say(`${options.mib} MiB beside 8 KiB flushed every 10 ms, ${options.runs} runs`);
   say(`${''.padEnd(14)} flush p50, ms   p99, ms   seconds`);
-  for (const phase of ['alone', 'throttled', 'unthrottled'] as const) {
+  for (const phase of phases) {
     say(
       `${phase.padEnd(14)} ${of(phase, 'p50').toFixed(2).padStart(13)} ${of(phase, 'p99').toFixed(2).padStart(9)} ${of(phase, 'seconds').toFixed(1).padStart(9)}`,
     );

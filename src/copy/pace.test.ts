@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Clock } from '../observe/clock.ts';
+import { type Clock, systemClock } from '../observe/clock.ts';
 import { createPace } from './pace.ts';
-
-const mebibyte = 1024 * 1024;
 
 /** A clock whose sleeps are counted, and over at once. */
 function countingClock(): Clock & { readonly slept: number[]; pass(ms: number): void } {
@@ -25,43 +23,54 @@ function countingClock(): Clock & { readonly slept: number[]; pass(ms: number): 
 
 const signal = new AbortController().signal;
 
-test('small writes are gathered: one flush and one rest for each piece', async () => {
+test('flushes come one after the other, with a rest in between', async () => {
   const clock = countingClock();
   const pace = createPace({ clock, stalled: async () => undefined });
-  let flushes = 0;
-  const settle = async () => {
-    flushes += 1;
+  let running = 0;
+  const flush = async () => {
+    running += 1;
+    assert.equal(running, 1);
+    await Promise.resolve();
+    clock.pass(5);
+    running -= 1;
+    return clock.slept.length;
   };
-  for (let at = 0; at < 4; at += 1) await pace.wrote(mebibyte / 2, settle, signal);
-  assert.deepEqual([flushes, clock.slept.length], [2, 2]);
+  const rested = await Promise.all(Array.from({ length: 3 }, () => pace.flush(flush, signal)));
+  assert.deepEqual(rested, [0, 1, 2]);
+  assert.deepEqual(clock.slept, [15, 15]);
+  clock.pass(4);
+  await pace.flush(flush, signal);
+  assert.deepEqual(clock.slept, [15, 15, 11], 'what came in between was a rest as well');
 });
 
-test('others that stand still while the copy rests make it rest longer, and shorter again when they do not', async () => {
+test('others that stand still beside a slow disk make the copy rest longer, and shorter again when they do not', async () => {
   const clock = countingClock();
   let stalled = 0;
   let others = 10_000_000; // They stood still all the time, as the kernel counts it.
   const pace = createPace({ clock, stalled: async () => (stalled += others) });
-  const settle = async () => clock.pass(5);
-  const restOfNext = async () => {
-    await pace.wrote(mebibyte, settle, signal);
+  let flushMs = 5;
+  const restAfter = async (flushes: number) => {
+    for (let turn = 0; turn < flushes; turn += 1) await pace.flush(async () => clock.pass(flushMs), signal);
     return clock.slept.at(-1) ?? 0;
   };
-  const first = await restOfNext();
-  for (let turn = 0; turn < 4; turn += 1) await restOfNext();
-  const pressed = await restOfNext();
+  const first = await restAfter(2);
+  const pressed = await restAfter(20);
   assert.ok(pressed > 2 * first, `${pressed} ms after ${first} ms`);
   others = 0;
-  for (let turn = 0; turn < 30; turn += 1) await restOfNext();
-  const relieved = await restOfNext();
-  assert.ok(relieved < pressed / 2, `${relieved} ms after ${pressed} ms`);
+  const relieved = await restAfter(60);
+  assert.equal(relieved, first);
+  [others, flushMs] = [10_000_000, 1];
+  assert.equal(await restAfter(200), first / 5, 'a fast disk keeps nobody waiting for long');
 });
 
-test('a rest ends when the copy is stopped', async () => {
+test('what is stopped rests no more, and still flushes what it has', async () => {
   const stop = new AbortController();
-  stop.abort(new Error('stopped'));
-  const pace = createPace({ clock: countingClock(), stalled: async () => 0 });
-  await assert.rejects(
-    pace.wrote(mebibyte, async () => {}, stop.signal),
-    /stopped/,
-  );
+  const pace = createPace({ clock: { ...systemClock, monotonic: () => 0 }, stalled: async () => 0 });
+  let flushed = 0;
+  const flush = async () => {
+    flushed += 1;
+    stop.abort();
+  };
+  await Promise.all([pace.flush(flush, stop.signal), pace.flush(flush, stop.signal)]);
+  assert.equal(flushed, 2);
 });

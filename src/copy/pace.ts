@@ -1,19 +1,18 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Clock } from '../observe/clock.ts';
+import { createTurns } from '../turns/turns.ts';
 
 /** Keeps a copy from taking the disk away from others on it: etcd waits for each of its writes to be flushed. */
 export interface Pace {
-  /**
-   * Called with each piece that was written. Now and then it lets `settle` flush what was written, so that no
-   * long queue builds up in front of others' flushes, and then leaves the disk alone for a while.
-   */
-  wrote(bytes: number, settle: () => Promise<void>, signal: AbortSignal): Promise<void>;
+  /** Bytes of one file between two flushes: one flush must be short, since whoever flushes meanwhile waits behind it. */
+  readonly pieceBytes: number;
+  /** Runs what flushes, one after the other, and leaves the disk alone for a while in between; not once it is stopped. */
+  flush<T>(act: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }
 
-/** Bytes between two flushes: one flush must be short, since whoever flushes meanwhile waits behind it. */
-const pieceBytes = 1024 * 1024;
+const pieceBytes = 512 * 1024;
 /** The disk is left alone for this many times as long as the flush took, more where others have to wait. */
-const restFactorMin = 2;
+const restFactorMin = 3;
 const restFactorMax = 8;
 /** A rest is at least this long: a shorter one cannot be measured. */
 const restMsMin = 1;
@@ -21,6 +20,10 @@ const restMsMin = 1;
 const restMsMax = 100;
 /** Share of a rest in which others stood still, from which on the rests grow. */
 const pressureHigh = 0.2;
+/** A disk that flushes a piece faster than this keeps nobody waiting for long: etcd wants its own within 10 ms. */
+const flushMsLong = 3;
+/** Over so many milliseconds of rests together: one flush of another says little. */
+const judgedMs = 50;
 
 /**
  * The rest after each flush is a multiple of the time that it took, so that a slow disk is used more gently by
@@ -35,38 +38,47 @@ export function createPace(of: {
 }): Pace {
   const { clock } = of;
   const stalled = of.stalled ?? readStalled;
-  let pending = 0;
   let factor = restFactorMin;
-  let turn: Promise<void> = Promise.resolve();
+  let restUntil = 0;
+  /** Since the factor was last thought over; milliseconds. */
+  let seen = { flushes: 0, flushedMs: 0, restedMs: 0, stalledMs: 0 };
+  const inTurn = createTurns();
 
-  async function settleAndRest(settle: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const begun = clock.now();
-    await settle();
-    const took = clock.now() - begun;
+  /** What is left of the rest after the last flush: whatever came in between has spared the disk as well. */
+  async function rest(signal: AbortSignal): Promise<void> {
+    const restMs = restUntil - clock.monotonic();
+    if (restMs <= 0 || signal.aborted) return;
     const before = await stalled();
-    const restMs = Math.min(restMsMax, Math.max(restMsMin, took * factor));
-    const restBegun = clock.now();
+    const begun = clock.monotonic();
     await clock.sleep(restMs, signal);
     const after = await stalled();
     if (before === undefined || after === undefined) return;
-    const share = (after - before) / 1000 / Math.max(restMs, clock.now() - restBegun);
-    factor = Math.min(
-      restFactorMax,
-      Math.max(restFactorMin, share > pressureHigh ? factor * 2 : factor / 1.2),
-    );
+    seen.restedMs += clock.monotonic() - begun;
+    seen.stalledMs += (after - before) / 1000;
+    if (seen.restedMs < judgedMs) return;
+    const isPressed =
+      seen.stalledMs / seen.restedMs > pressureHigh && seen.flushedMs / seen.flushes > flushMsLong;
+    factor = Math.min(restFactorMax, Math.max(restFactorMin, isPressed ? factor * 2 : factor / 1.2));
+    seen = { flushes: 0, flushedMs: 0, restedMs: 0, stalledMs: 0 };
+  }
+
+  async function restAndFlush<T>(act: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    await rest(signal);
+    const begun = clock.monotonic();
+    try {
+      return await act();
+    } finally {
+      const now = clock.monotonic();
+      seen.flushes += 1;
+      seen.flushedMs += now - begun;
+      restUntil = now + Math.min(restMsMax, Math.max(restMsMin, (now - begun) * factor));
+    }
   }
 
   return {
-    async wrote(bytes, settle, signal) {
-      pending += bytes;
-      if (pending < pieceBytes) return;
-      pending = 0;
-      // One flush at a time, whatever number of blobs is on its way.
-      const mine = turn.then(() => settleAndRest(settle, signal));
-      turn = mine.catch(() => {});
-      await mine;
-    },
+    pieceBytes,
+    // One at a time, whatever number of blobs is on its way.
+    flush: (act, signal) => inTurn(() => restAndFlush(act, signal)),
   };
 }
 

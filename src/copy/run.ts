@@ -7,7 +7,7 @@ import type { ContentSource } from '../oci/source.ts';
 import type { BlobWriter } from '../store/store.ts';
 import { createTurns, type Turns } from '../turns/turns.ts';
 import { type CopyProblem, ItemError, withItem } from './item.ts';
-import { createLinker, linkAndName } from './link.ts';
+import { linkAndName } from './link.ts';
 import { type CopyProgress, createMeter, type Meter } from './meter.ts';
 import type { Pace } from './pace.ts';
 import type { CopyPlan, PlannedBlob } from './plan.ts';
@@ -72,7 +72,7 @@ export async function runCopy(plan: CopyPlan, options: CopyOptions): Promise<Cop
       problems = await copyBlobs(plan, damaged, meter, options);
     }
     if (problems.length > 0) return { outcome: 'Failed', problems, bytesWritten: meter.bytesWritten() };
-    await linkAndName(plan, options.signal);
+    await linkAndName(plan, options);
     const record = await recordWhole(plan, options.clock, meter.bytesWritten());
     return { outcome: 'Whole', record, bytesWritten: meter.bytesWritten() };
   } catch (error) {
@@ -98,7 +98,6 @@ async function copyBlobs(
   options: CopyOptions,
 ): Promise<CopyProblem[]> {
   const problems: CopyProblem[] = [];
-  const linker = createLinker(plan);
   // The first thing that is wrong with the way stops the others where they are; what has come is kept.
   const halt = new AbortController();
   const signal = AbortSignal.any([options.signal, halt.signal]);
@@ -109,12 +108,10 @@ async function copyBlobs(
     for (let blob = queue.shift(); blob !== undefined; blob = queue.shift()) {
       signal.throwIfAborted();
       try {
-        if ((await copyFrom(plan, blob, meter, { ...options, signal, reading })) === 'later') {
-          queue.push(blob);
+        // All nodes copy in the same order, so what is not there yet is the next to come: it is not put off.
+        while ((await copyFrom(plan, blob, meter, { ...options, signal, reading })) === 'later') {
           await options.clock.sleep(laterMs, signal);
-          continue;
         }
-        await linker.arrived(blob);
       } catch (error) {
         if (!(error instanceof ItemError)) {
           halt.abort(error);
@@ -127,7 +124,6 @@ async function copyBlobs(
   };
   const results = await Promise.allSettled(Array.from({ length: width * workersForEach }, worker));
   if (halt.signal.aborted) throw halt.signal.reason;
-  await linker.finish();
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   return problems;
 }
@@ -187,7 +183,13 @@ async function fetchBlob(
   meter: Meter,
   options: FetchOptions,
 ): Promise<{ done: true } | { done: false; error: unknown }> {
-  const writer = await plan.store.begin(blob.digest, blob.size, { signal: options.signal });
+  const { pace, signal } = options;
+  const writer = await plan.store.begin(blob.digest, blob.size, {
+    signal,
+    ...(pace === undefined
+      ? {}
+      : { pace: { pieceBytes: pace.pieceBytes, flush: (act) => pace.flush(act, signal) } }),
+  });
   if (writer === undefined) {
     meter.blobDone(blob);
     return { done: true };
@@ -240,7 +242,6 @@ async function readInto(
       if (untold < stepBytes && at < blob.size) continue;
       meter.blobAt(blob, at, untold);
       faultPoint('copy-chunk');
-      await options.pace?.wrote(untold, () => writer.settle(), signal);
       untold = 0;
     }
   } finally {

@@ -5,6 +5,7 @@ import { createInformer } from '../kube/informer.ts';
 import { nodeInformer } from '../kube/node.ts';
 import type { Clock } from '../observe/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Digest } from '../oci/digest.ts';
 import { pausedReleases } from '../release/pause.ts';
 import { desiredReleases } from './cluster-words.ts';
 import type { CopyingPeer } from './fan-out.ts';
@@ -21,7 +22,7 @@ export interface ClusterView {
   /** What other nodes can serve. */
   peers(): PeerBundle[];
   /** Other nodes that are to have a release and do not hold it whole yet. */
-  copying(release: string): CopyingPeer[];
+  copying(release: string, bundleDigest: Digest | undefined): CopyingPeer[];
 }
 
 export function createClusterView(options: {
@@ -57,7 +58,8 @@ export function createClusterView(options: {
     desired: () => desiredReleases(releaseImages.get(internalReleaseImage)),
     paused: () => pausedReleases(releaseImages.get(internalReleaseImage)),
     peers: () => peerBundles(nodeName, nodes.list(), nodeUpdates.list()),
-    copying: (release) => copyingPeers(nodeName, release, nodes.list(), nodeUpdates.list()),
+    copying: (release, bundleDigest) =>
+      copyingPeers(nodeName, release, bundleDigest, nodes.list(), nodeUpdates.list()),
   };
 }
 

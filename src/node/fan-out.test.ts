@@ -11,21 +11,29 @@ const blobs: PlannedBlob[] = Array.from({ length: 300 }, (_, index) => {
   return { digest, size: 1, repository: 'a/b', image: 'web' };
 });
 
-const peer = (node: string, bytesDone?: number): CopyingPeer => ({ node, address: '127.0.0.1', bytesDone });
+const node = (name: string, hasMedium = false, bytesDone?: number): CopyingPeer => ({
+  node: name,
+  address: '127.0.0.1',
+  hasMedium,
+  bytesDone,
+});
+
+const still = { now: () => 0, monotonic: () => 0, sleep: async () => {} };
 
 test('every blob has one owner, whoever asks; a node that leaves moves only its own share', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 2, maxLength: 6 }), (nodes) => {
+    fc.property(fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 2, maxLength: 6 }), (names) => {
+      const nodes = names.map((name) => node(name));
       for (const { digest } of blobs.slice(0, 20)) {
         const one = owner(digest, nodes);
         assert.equal(owner(digest, [...nodes].reverse()), one);
-        const left = nodes.filter((node) => node !== nodes[0]);
-        if (one !== nodes[0]) assert.equal(owner(digest, left), one);
+        if (one !== nodes[0]) assert.equal(owner(digest, nodes.slice(1)), one);
       }
     }),
   );
-  const shares = ['a', 'b', 'c'].map(
-    (node) => blobs.filter((blob) => owner(blob.digest, ['a', 'b', 'c']) === node).length,
+  const nodes = ['a', 'b', 'c'].map((name) => node(name));
+  const shares = nodes.map(
+    (each) => blobs.filter((blob) => owner(blob.digest, nodes)?.node === each.node).length,
   );
   assert.ok(
     shares.every((share) => share > 70 && share < 130),
@@ -33,40 +41,112 @@ test('every blob has one owner, whoever asks; a node that leaves moves only its 
   );
 });
 
-test('a node begins with its own share, takes others’ from their disks, and stops waiting for one that stands still', async () => {
-  let now = 0;
-  const clock = { now: () => now, monotonic: () => now, sleep: async () => {} };
-  const held = new Set<string>();
-  let moved = 0;
-  let peers: CopyingPeer[] = [];
-  const source = { label: 'the disk of b' } as ContentSource;
-  const fanOut = createFanOut({
-    self: 'a',
-    peers: () => peers,
-    storeOf: () => source,
-    has: async (_, blob) => held.has(blob.digest),
-    clock,
-  });
-  assert.deepEqual(fanOut.order(blobs), blobs, 'alone, everything is its own');
-  peers = [peer('b', moved)];
-  const own = blobs.filter((blob) => owner(blob.digest, ['a', 'b']) === 'a');
-  assert.deepEqual(fanOut.order(blobs).slice(0, own.length), own);
-  const [first] = own;
-  const other = blobs.find((blob) => !own.includes(blob));
-  assert.ok(first !== undefined && other !== undefined);
-  assert.equal(await fanOut.elsewhere(first), undefined);
-  assert.equal(await fanOut.elsewhere(other), 'later');
-  held.add(other.digest);
-  assert.equal(await fanOut.elsewhere(other), source);
-  held.clear();
-  for (let turn = 0; turn < 5; turn += 1) {
-    now += 10_000;
-    moved += 1;
-    peers = [peer('b', moved)];
-    assert.equal(await fanOut.elsewhere(other), 'later', 'it moves, so it is waited for');
+/** Lets nodes look for their blobs again and again: who read what from the medium, and who sent each how much. */
+async function play(nodes: readonly CopyingPeer[]) {
+  const disks = new Map(nodes.map((each) => [each.node, new Set<string>()]));
+  const read = new Map<string, string[]>();
+  const sent = new Map(nodes.map((each) => [each.node, 0]));
+  const fanOuts = nodes.map((self) => ({
+    self,
+    fanOut: createFanOut({
+      self,
+      peers: () => nodes.filter((each) => each !== self),
+      storeOf: (peer) => ({ label: peer.node }) as ContentSource,
+      has: async (peer, blob) => disks.get(peer.node)?.has(blob.digest),
+      clock: still,
+    }),
+  }));
+  for (let turn = 0; turn < 4; turn += 1) {
+    for (const { self, fanOut } of fanOuts) {
+      const disk = disks.get(self.node);
+      for (const blob of fanOut.order(blobs)) {
+        if (disk?.has(blob.digest) === true) continue;
+        const from = await fanOut.elsewhere(blob);
+        if (from === 'later') continue;
+        if (from === undefined) read.set(blob.digest, [...(read.get(blob.digest) ?? []), self.node]);
+        else sent.set(from.label, (sent.get(from.label) ?? 0) + 1);
+        disk?.add(blob.digest);
+      }
+    }
   }
-  now += 16_000;
-  assert.equal(await fanOut.elsewhere(other), undefined, 'it stands still');
+  return { disks, readers: [...read.values()], sent };
+}
+
+test('each blob is read from media once, by a node that has them, and comes to every node', async () => {
+  const nodesOf = fc.array(fc.boolean(), { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(nodesOf, async (media) => {
+      const nodes = media.map((hasMedium, at) => node(`node-${at}`, hasMedium));
+      const { disks, readers } = await play(nodes);
+      for (const disk of disks.values()) assert.equal(disk.size, blobs.length);
+      assert.equal(readers.length, blobs.length);
+      for (const names of readers) {
+        assert.equal(names.length, 1);
+        const reader = nodes.find((each) => each.node === names[0]);
+        assert.ok(reader?.hasMedium === true || !media.includes(true), names.join());
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('the node with the medium sends each byte once, and the others send their shares to each other', async () => {
+  const { sent } = await play([node('a', true), node('b'), node('c')]);
+  assert.equal(sent.get('a'), blobs.length);
+  assert.equal((sent.get('b') ?? 0) + (sent.get('c') ?? 0), blobs.length);
+  assert.ok(Math.min(sent.get('b') ?? 0, sent.get('c') ?? 0) > 100, JSON.stringify([...sent]));
+});
+
+test('a node with the medium begins with its share; one without keeps the order, which is that of all', () => {
+  const nodes = [node('a', true), node('b', true), node('c')];
+  const [first, ...others] = nodes.map((self) => {
+    const peers = () => nodes.filter((each) => each !== self);
+    const storeOf = () => assert.fail('nothing is read');
+    return createFanOut({ self, peers, storeOf, has: async () => false, clock: still }).order(blobs);
+  });
+  const own = blobs.filter((blob) => owner(blob.digest, nodes.slice(0, 2)) === nodes[0]);
+  assert.deepEqual(first?.slice(0, own.length), own);
+  assert.equal(first?.length, blobs.length);
+  assert.deepEqual(others[1], blobs);
+});
+
+test('a node that stands still is not waited for, nor one that does not answer: the next on the way is asked', async () => {
+  let now = 0;
+  const [self, reader] = [node('a'), node('m', true)];
+  const state = { bytes: 0, relay: undefined as boolean | undefined, reader: false as boolean | undefined };
+  let peers: CopyingPeer[] = [];
+  const fanOut = createFanOut({
+    self,
+    peers: () => peers,
+    storeOf: (peer) => ({ label: peer.node }) as ContentSource,
+    has: async (peer) => (peer.node === 'b' ? state.relay : state.reader),
+    clock: { ...still, now: () => now },
+  });
+  const others = [node('b', false, 0), { ...reader, bytesDone: 0 }];
+  peers = others;
+  const blob = blobs.find((each) => owner(each.digest, [self, node('b')])?.node === 'b');
+  assert.ok(blob !== undefined);
+  const answer = async () => {
+    const from = await fanOut.elsewhere(blob);
+    return typeof from === 'object' ? from.label : from;
+  };
+  assert.equal(await answer(), 'later', 'b is silent, and the reader has not got it yet');
+  state.reader = true;
+  assert.equal(await answer(), 'm');
+  state.relay = false;
+  assert.equal(await answer(), 'later', 'b says that it will have it');
+  state.relay = true;
+  assert.equal(await answer(), 'b');
+  state.relay = false;
+  for (let turn = 0; turn < 5; turn += 1) {
+    now += 30_000;
+    peers = others.map((peer) => ({ ...peer, bytesDone: turn + 1 }));
+    assert.equal(await answer(), 'later', 'b moves, so it is waited for');
+  }
+  now += 46_000;
+  assert.equal(await answer(), 'm', 'b stands still');
+  state.reader = undefined;
+  assert.equal(await answer(), undefined, 'nobody else answers');
   peers = [];
-  assert.equal(await fanOut.elsewhere(other), undefined, 'it is gone');
+  assert.equal(await answer(), undefined, 'they are gone');
 });

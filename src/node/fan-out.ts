@@ -8,35 +8,41 @@ import type { ContentSource } from '../oci/source.ts';
 export interface CopyingPeer {
   readonly node: string;
   readonly address: string;
+  /** The release lies on media that are attached to it. */
+  readonly hasMedium: boolean;
   /** Undefined before it has said anything. */
   readonly bytesDone: number | undefined;
 }
 
 /** How one node shares a copy with others that make the same one: the medium is read once, not once per node. */
 export interface FanOut {
-  /** The node's own share first: what nobody else fetches. */
+  /** What this node reads from the medium comes first: others wait for it. */
   order(blobs: readonly PlannedBlob[]): PlannedBlob[];
   /** For `CopyOptions.elsewhere`. */
   elsewhere(blob: PlannedBlob): Promise<ContentSource | 'later' | undefined>;
 }
 
-/** A node that has not moved for so long is not waited for: its share is read from the medium as well. */
-const patienceMs = 15_000;
+/** A node that has not moved for so long is not waited for. Its status tells of progress every twenty seconds. */
+const patienceMs = 45_000;
 
 /**
- * Every blob has one owner among the nodes that copy (rendezvous hashing: each node finds the same one by itself,
- * and a node that joins or leaves moves only its own share). A node reads its own share from the medium, and the
- * shares of others from their stores, as soon as they have them.
+ * What is on media is read by the nodes that they are attached to, each its share. Any other node takes its own share
+ * from those, and the rest from the others that do the same: so the medium is read once, by few at a time, its node
+ * sends each byte once, and every node receives each byte once. Where no such node copies (its disk may be full), all
+ * read their shares through it.
+ *
+ * Shares are found by rendezvous hashing: each node finds the same ones by itself, and a node that joins or leaves moves
+ * only its own share.
  *
  * @param of.peers asked again and again: who copies, and how far each is.
  * @param of.storeOf answers a source over what a node has on its disk already, whole or not.
  */
 export function createFanOut(of: {
-  readonly self: string;
+  readonly self: Pick<CopyingPeer, 'node' | 'hasMedium'>;
   readonly peers: () => readonly CopyingPeer[];
   readonly storeOf: (peer: CopyingPeer) => ContentSource;
-  /** Whether a node has a blob on its disk now. False also where it does not answer. */
-  readonly has: (peer: CopyingPeer, blob: PlannedBlob) => Promise<boolean>;
+  /** Whether a node has a blob on its disk now; undefined where it does not answer. */
+  readonly has: (peer: CopyingPeer, blob: PlannedBlob) => Promise<boolean | undefined>;
   readonly clock: Clock;
 }): FanOut {
   const { self, clock } = of;
@@ -52,30 +58,46 @@ export function createFanOut(of: {
     return clock.now() - known.at < patienceMs;
   }
 
-  const ownerOf = (digest: Digest) => owner(digest, [self, ...of.peers().map((peer) => peer.node)]);
+  /** Whose disk a blob is taken from, the first choice first; nobody's: from the medium. */
+  function upstream(digest: Digest): CopyingPeer[] {
+    const peers = of.peers();
+    const all = [self, ...peers];
+    const readers = all.some((node) => node.hasMedium) ? all.filter((node) => node.hasMedium) : all;
+    const relays = all.filter((node) => !readers.includes(node));
+    const reader = owner(digest, readers);
+    const relay = owner(digest, relays);
+    if (reader === self) return [];
+    const way = readers.includes(self) || relay === self ? [reader] : [relay, reader];
+    return peers.filter((peer) => way.includes(peer)).sort((a, b) => way.indexOf(a) - way.indexOf(b));
+  }
+
   return {
     order(blobs) {
-      const own = blobs.filter((blob) => ownerOf(blob.digest) === self);
-      return [...own, ...blobs.filter((blob) => !own.includes(blob))];
+      const isOwn = blobs.map((blob) => upstream(blob.digest).length === 0);
+      return [...blobs.filter((_, at) => isOwn[at]), ...blobs.filter((_, at) => !isOwn[at])];
     },
     async elsewhere(blob) {
-      const name = ownerOf(blob.digest);
-      const peer = of.peers().find((each) => each.node === name);
-      if (peer === undefined) return undefined;
-      if (await of.has(peer, blob)) {
-        movement.set(peer.node, { bytes: peer.bytesDone, at: clock.now() });
-        return of.storeOf(peer);
+      for (const peer of upstream(blob.digest)) {
+        const has = await of.has(peer, blob);
+        if (has === true) {
+          movement.set(peer.node, { bytes: peer.bytesDone, at: clock.now() });
+          return of.storeOf(peer);
+        }
+        if (has === false && isPatient(peer)) return 'later';
       }
-      return isPatient(peer) ? 'later' : undefined;
+      return undefined;
     },
   };
 }
 
 /** The node whose hash together with the digest is the highest; the same whoever asks. */
-export function owner(digest: Digest, nodes: readonly string[]): string | undefined {
-  let best: { node: string; score: string } | undefined;
+export function owner<T extends { readonly node: string }>(
+  digest: Digest,
+  nodes: readonly T[],
+): T | undefined {
+  let best: { node: T; score: string } | undefined;
   for (const node of nodes) {
-    const score = createHash('sha256').update(`${node}\n${digest}`).digest('hex');
+    const score = createHash('sha256').update(`${node.node}\n${digest}`).digest('hex');
     if (best === undefined || score > best.score) best = { node, score };
   }
   return best?.node;

@@ -62,6 +62,7 @@ export function peerBundles(
 export function copyingPeers(
   self: string,
   release: string,
+  bundleDigest: Digest | undefined,
   nodes: readonly Node[],
   nodeUpdates: readonly NodeUpdate[],
 ): CopyingPeer[] {
@@ -77,6 +78,9 @@ export function copyingPeers(
     if (status.store?.some((each) => each.name === release)) return [];
     const copy = status.copies?.find((each) => each.release === release);
     if (copy?.state === 'Paused' || copy?.state === 'Failed') return [];
-    return [{ node: name, address, bytesDone: copy?.bytesDone }];
+    const hasMedium = status.media?.some(
+      (each) => each.name === release && each.bundleDigest === bundleDigest && each.verified === true,
+    );
+    return [{ node: name, address, hasMedium: hasMedium === true, bytesDone: copy?.bytesDone }];
   });
 }

@@ -2,6 +2,7 @@ import { SluiceError } from '../errors/error.ts';
 import { type HttpClient, hostPort } from '../http/client.ts';
 import type { Clock } from '../observe/clock.ts';
 import { createRegistryClient } from '../oci/client.ts';
+import type { Digest } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { hopHeader, hopStore } from '../registry/hop.ts';
 import type { Store } from '../store/store.ts';
@@ -24,7 +25,7 @@ export function createSources(of: {
   readonly store: Store;
   readonly http: HttpClient;
   readonly registryPort: number;
-  readonly copying: (release: string) => readonly CopyingPeer[];
+  readonly copying: (release: string, bundleDigest: Digest | undefined) => readonly CopyingPeer[];
   readonly clock: Clock;
 }): Sources {
   const { http } = of;
@@ -50,8 +51,8 @@ export function createSources(of: {
       const fromMedia = source.kind === 'media' || (source.kind === 'peer' && source.peer.from === 'media');
       if (!fromMedia) return undefined;
       return createFanOut({
-        self: of.nodeName,
-        peers: () => of.copying(release),
+        self: { node: of.nodeName, hasMedium: source.kind === 'media' },
+        peers: () => of.copying(release, source.bundleDigest),
         storeOf: (peer) => clientOf(peer.address, hopStore),
         clock: of.clock,
         async has(peer, blob) {
@@ -63,9 +64,9 @@ export function createSources(of: {
               signal: AbortSignal.timeout(hasTimeoutMs),
             });
             await answer.discard();
-            return answer.status === 200;
+            return answer.status === 200 ? true : answer.status === 404 ? false : undefined;
           } catch {
-            return false;
+            return undefined;
           }
         },
       });

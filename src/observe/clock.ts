@@ -16,7 +16,7 @@ const timerMsMax = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => Number(process.hrtime.bigint() / 1_000_000n),
+  monotonic: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();

@@ -88,6 +88,7 @@ export function createRegistryHandler(options: RegistryOptions): Handler {
       response,
       url,
       trees,
+      fromStoreOnly: hop === hopStore,
       repository,
       reference: decode(reference),
       logger: options.logger,
@@ -110,6 +111,8 @@ interface Call {
   readonly response: ServerResponse;
   readonly url: URL;
   readonly trees: readonly ServedTree[];
+  /** Another node asks what has come here (`hopStore`). */
+  readonly fromStoreOnly: boolean;
   readonly repository: string;
   readonly reference: string;
   readonly logger: Logger;
@@ -155,7 +158,11 @@ async function answerBlob(call: Call): Promise<void> {
   if (!isAnyDigest(reference)) {
     return sendError(response, 'DIGEST_INVALID', `"${reference.slice(0, 128)}" is not a digest`);
   }
-  const blob = await firstOf(call, (tree) => holder(call, tree, (name) => tree.blob(name, reference)));
+  const blob = await firstOf(call, async (tree) =>
+    call.fromStoreOnly
+      ? await tree.unlinkedBlob?.(reference)
+      : await holder(call, tree, (name) => tree.blob(name, reference)),
+  );
   if (blob === 'failed') return sendUnavailable(call);
   if (blob === undefined) {
     return sendError(response, 'BLOB_UNKNOWN', `${repository} has no blob ${reference}`, {

@@ -1,11 +1,11 @@
-import { digestAlgorithms, isAnyDigest } from '../oci/digest.ts';
+import { type Digest, digestAlgorithms, isAnyDigest } from '../oci/digest.ts';
 import type { RawManifest } from '../oci/source.ts';
 import type { TreeContent } from '../store/content.ts';
 import { treeContent } from '../store/content.ts';
 import { layersPath, revisionsPath } from '../store/path.ts';
 import { readAhead } from '../store/stream.ts';
 import { directoryTree } from '../store/tree.ts';
-import type { ServedTree } from './tree.ts';
+import type { ServedBlob, ServedTree } from './tree.ts';
 
 /** Milliseconds for which a manifest that was found is answered again without asking the disk whether it still is. */
 const foundMs = 1_000;
@@ -25,6 +25,17 @@ export function storeTree(
   const content: TreeContent = treeContent(tree);
   const found = new Map<string, { raw: RawManifest; until: number }>();
   let listed: { readonly names: Promise<string[]>; readonly until: number } | undefined;
+
+  async function openBlob(repository: string | undefined, digest: Digest): Promise<ServedBlob | undefined> {
+    const file = await content.openBlob(repository, digest);
+    if (file === undefined) return undefined;
+    return {
+      size: file.size,
+      read: (range) => readAhead(file, range, { label: root, reuse: true }),
+      close: () => file.close(),
+    };
+  }
+
   return {
     label: `the store ${root}`,
     kind: 'store',
@@ -52,15 +63,8 @@ export function storeTree(
       found.set(key, { raw, until: now() + foundMs });
       return raw;
     },
-    async blob(repository, digest) {
-      const file = await content.openBlob(repository, digest);
-      if (file === undefined) return undefined;
-      return {
-        size: file.size,
-        read: (range) => readAhead(file, range, { label: root, reuse: true }),
-        close: () => file.close(),
-      };
-    },
+    blob: (repository, digest) => openBlob(repository, digest),
+    unlinkedBlob: (digest) => openBlob(undefined, digest),
     tags: (repository) => content.tags(repository),
     referrers: (repository, digest) => content.referrers(repository, digest),
     close: async () => {},

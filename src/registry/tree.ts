@@ -12,6 +12,8 @@ export interface ServedTree {
   /** @param reference a tag or a digest. */
   manifest(repository: string, reference: string): Promise<RawManifest | undefined>;
   blob(repository: string, digest: Digest): Promise<ServedBlob | undefined>;
+  /** A blob, whether a repository links it or not: what has come of a release that is still being copied. */
+  unlinkedBlob?(digest: Digest): Promise<ServedBlob | undefined>;
   tags(repository: string): Promise<string[]>;
   referrers(repository: string, digest: Digest): Promise<Descriptor[]>;
   /** Gives back what it holds when the last answer that uses it has ended. */

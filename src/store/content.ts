@@ -23,8 +23,8 @@ export interface TreeContent extends ContentSource {
   repositories(): Promise<string[]>;
   /** Bytes of a blob, whatever repository links it; undefined where it is not there. */
   hasBlob(digest: Digest): Promise<number | undefined>;
-  /** An open blob that `repository` links, for reading at any place; the caller closes it. */
-  openBlob(repository: string, digest: Digest): Promise<TreeFile | undefined>;
+  /** An open blob for reading at any place, which the caller closes. @param repository that must link it; undefined: any or none. */
+  openBlob(repository: string | undefined, digest: Digest): Promise<TreeFile | undefined>;
   /** Whether the repository links this blob or manifest. */
   hasLink(repository: string, kind: 'blob' | 'manifest', digest: Digest): Promise<boolean>;
   /** The digest that a tag names. */
@@ -157,8 +157,10 @@ export function treeContent(tree: Tree): TreeContent {
     },
 
     async openBlob(repository, digest) {
-      if (!isRepositoryName(repository) || !(await content.hasLink(repository, 'blob', digest)))
-        return undefined;
+      if (repository !== undefined) {
+        if (!isRepositoryName(repository) || !(await content.hasLink(repository, 'blob', digest)))
+          return undefined;
+      }
       return await openData(digest);
     },
 

@@ -22,7 +22,7 @@ import { blobData, blobDirectory, layersPath, revisionsPath, tagLink, tagsPath }
 import { diskError, makeDirectory, placeFile, placeLinks } from './place.ts';
 import { createNameRemoval, type NameRemoval } from './removal.ts';
 import { directoryTree } from './tree.ts';
-import { type BlobWriter, createBlobWriter } from './writer.ts';
+import { type BlobWriter, createBlobWriter, type WritePace } from './writer.ts';
 
 export type { Binding } from './binding.ts';
 export type { CollectionOptions, CollectionPlan } from './collect.ts';
@@ -57,7 +57,11 @@ export interface Store extends TreeContent, NameRemoval {
    * it, and get undefined when it was committed. An unverified blob is hashed first.
    * Errors: DigestMismatch (size 0 under another digest than that of nothing), DiskFull.
    */
-  begin(digest: Digest, size: number, options?: { signal?: AbortSignal }): Promise<BlobWriter | undefined>;
+  begin(
+    digest: Digest,
+    size: number,
+    options?: { signal?: AbortSignal; pace?: WritePace },
+  ): Promise<BlobWriter | undefined>;
   /** Stores bytes that are at hand as a blob, durably. Errors: as `begin` and the writer. */
   putBlob(digest: Digest, bytes: Uint8Array): Promise<void>;
   /**
@@ -207,6 +211,7 @@ export async function openStore(root: string): Promise<Store> {
           directory: join(root, blobDirectory(digest)),
           hash: (path) => hashes.hash(path, digest),
           publish: lock.shared,
+          pace: options.pace,
           async ended(committed) {
             busyPaths.delete(partial.path);
             const facts = committed ? await fileFacts(dataPath(digest)) : undefined;

@@ -18,8 +18,6 @@ export interface BlobWriter {
    * Errors: DiskFull, DigestMismatch (more bytes than the size); the partial file is then gone.
    */
   write(chunk: Uint8Array): Promise<void>;
-  /** Flushes to the disk what has come, and nothing more. Errors: DiskFull. */
-  settle(): Promise<void>;
   /**
    * Flushes, reads the file back and compares its hash, then makes the blob visible, durably. Errors: DigestMismatch,
    * DiskFull; the partial file is then gone. Where `offset` was not 0 the kept bytes may be the bad ones: begin once
@@ -42,6 +40,15 @@ export interface WriterHome {
   ended(committed: boolean): Promise<void>;
   /** Runs what makes the blob visible, apart from removals. */
   publish(act: () => Promise<void>): Promise<void>;
+  readonly pace?: WritePace | undefined;
+}
+
+/** Keeps others on the same disk from waiting: absent, bytes are written as they come and flushed at their end. */
+export interface WritePace {
+  /** Bytes that are written and flushed at a time. */
+  readonly pieceBytes: number;
+  /** Decides when something that waits for the disk may begin. */
+  flush<T>(act: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -56,12 +63,14 @@ export function createBlobWriter(
   home: WriterHome,
 ): BlobWriter {
   const { handle } = partial;
+  const { pace } = home;
+  const gatherBytes = pace?.pieceBytes ?? readBytes;
   let received = partial.offset;
   let gathered: Buffer | undefined;
   let gatheredBytes = 0;
   let open = true;
 
-  async function flush(): Promise<void> {
+  async function writeGathered(): Promise<void> {
     if (gathered === undefined || gatheredBytes === 0) return;
     const bytes = gathered.subarray(0, gatheredBytes);
     gatheredBytes = 0;
@@ -74,6 +83,26 @@ export function createBlobWriter(
       const { bytesWritten } = await handle.write(bytes, done, bytes.length - done);
       done += bytesWritten;
     }
+  }
+
+  async function take(piece: Uint8Array): Promise<void> {
+    if (piece.length >= gatherBytes / 2) {
+      await put(async () => {
+        await writeGathered();
+        await writeAll(piece);
+      });
+      return;
+    }
+    if (gatheredBytes + piece.length > gatherBytes) await put(writeGathered);
+    gathered ??= Buffer.allocUnsafe(gatherBytes);
+    gathered.set(piece, gatheredBytes);
+    gatheredBytes += piece.length;
+  }
+
+  /** Paced, it waits until the disk has it: much that is written at once keeps all others on the disk waiting. */
+  async function put(write: () => Promise<void>): Promise<void> {
+    await write();
+    await pace?.flush(() => handle.datasync());
   }
 
   async function end(options: { keep: boolean; committed: boolean }): Promise<void> {
@@ -105,36 +134,23 @@ export function createBlobWriter(
           throw new SluiceError('DigestMismatch', `the blob ${digest} has more than its ${size} bytes`);
         }
         received += chunk.length;
-        if (chunk.length < readBytes / 2) {
-          gathered ??= Buffer.allocUnsafe(readBytes);
-          if (gatheredBytes + chunk.length > gathered.length) await flush();
-          gathered.set(chunk, gatheredBytes);
-          gatheredBytes += chunk.length;
-          return;
+        for (let at = 0; at < chunk.length; at += gatherBytes) {
+          await take(chunk.subarray(at, at + gatherBytes));
         }
-        await flush();
-        await writeAll(chunk);
-      }),
-
-    settle: () =>
-      failing(async () => {
-        if (!open) return;
-        await flush();
-        await handle.datasync();
       }),
 
     commit: () =>
       failing(async () => {
         if (!open) throw new Error('the writer has ended');
-        await flush();
         if (received !== size) {
           throw new SluiceError(
             'DigestMismatch',
             `the blob ${digest} ended after ${received} of ${size} bytes`,
           );
         }
+        await writeGathered();
         faultPoint('store-blob-written');
-        await handle.sync();
+        await (pace === undefined ? handle.sync() : pace.flush(() => handle.sync()));
         faultPoint('store-blob-synced');
         if ((await home.hash(partial.path)) !== hexOf(digest)) {
           throw new SluiceError('DigestMismatch', `what came as the blob ${digest} has another digest`);
@@ -152,7 +168,7 @@ export function createBlobWriter(
       }),
 
     async suspend() {
-      await flush().catch(() => {});
+      await writeGathered().catch(() => {});
       await end({ keep: true, committed: false });
     },
 
