@@ -21,6 +21,7 @@ import { loadTrustedKeys } from '../trust/keys.ts';
 import { notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { untilAgentsAnswer } from './agents.ts';
 import { keepAuthFile } from './auth-file.ts';
+import { finishFirstStart } from './first-start.ts';
 import { configureNode, ensureInstalled, ensureLockSecret } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
 import { leaveNoContainers } from './leftovers.ts';
@@ -210,6 +211,7 @@ async function start(
     logFile: layout.logFile('controller'),
   });
   await untilInstalled(client, options);
+  await finishFirstStart(layout);
   await untilAgentsAnswer(nodes, layout, systemClock, options.signal);
   return { state, client };
 }

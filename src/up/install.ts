@@ -11,6 +11,7 @@ import { installSimulated } from '../finalize/simulated.ts';
 import { openMedia } from '../media/media.ts';
 import { systemClock } from '../observe/clock.ts';
 import { loadTrustedKeys, parseTrustedKey, publicKeySuffix, type TrustedKey } from '../trust/keys.ts';
+import { forgetFirstStart, noteFirstStart } from './first-start.ts';
 import type { NodePlan, UpLayout } from './layout.ts';
 
 /** What the cluster of a directory was installed with: written when every node has it, never changed after it. */
@@ -31,7 +32,8 @@ export interface InstallOptions {
 
 /**
  * Installs a cluster at its first start, as an installation would have; at every later one it only says that it was.
- * What runs by then is the cluster's own affair: a release that it has left must not be brought back.
+ * What runs by then is the cluster's own affair: a release that it has left must not be brought back. A first start
+ * that was not finished binds nobody: one that brings a release begins anew.
  *
  * Errors: Usage (no release, no key), those of `openBundle` and of a copy.
  */
@@ -40,19 +42,26 @@ export async function ensureInstalled(
   layout: UpLayout,
   nodes: readonly NodePlan[],
 ): Promise<Installed> {
+  const given = await readKeys(options.keyFiles);
+  if (options.release !== undefined && (await forgetFirstStart(layout))) {
+    options.say('the first start here was not finished, so this one begins anew');
+  }
   const before = await readJson<Installed>(layout.installed);
-  const keys = await installKeys(layout, options.keyFiles);
   if (before !== undefined) {
+    if (given.size > 0) await keepKeys(layout, given);
+    requireKeys(await loadTrustedKeys(layout.trustedKeys));
     if (options.release !== undefined) {
       options.say(`installed with ${before.version} before, so --release is not used`);
     }
     return before;
   }
+  const keys = requireKeys(await loadTrustedKeys(Object.fromEntries(given)));
   if (options.release === undefined) {
     throw new SluiceError('Usage', 'a cluster needs a release to begin with', {
       next: 'Give media with a signed bundle: --release PATH --key sluice.pub (bundle build makes one).',
     });
   }
+  await noteFirstStart(layout);
   const bundle = await installRelease(options.release, options, nodes, keys);
   for (const node of nodes) await installSystem(node, bundle);
   const { apiInt, registryPort } = names('standalone');
@@ -61,13 +70,13 @@ export async function ensureInstalled(
     version,
     releaseImage: `${apiInt}:${registryPort}/openshift/release-images@${payload}`,
   };
+  await keepKeys(layout, given);
   await writeJson(layout.installed, installed);
   return installed;
 }
 
-/** The keys of this start are exactly the ones that are given; where none is, those of the last one. */
-async function installKeys(layout: UpLayout, files: readonly string[]): Promise<TrustedKey[]> {
-  // All are read before anything is written: a wrong one leaves nothing behind.
+/** File name → SPKI PEM of the keys that are given: all are read before anything is written. */
+async function readKeys(files: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const given = new Map<string, string>();
   for (const file of files) {
     const name = basename(file).replace(/(\.pub)?$/, publicKeySuffix);
@@ -80,12 +89,16 @@ async function installKeys(layout: UpLayout, files: readonly string[]): Promise<
     parseTrustedKey(name, pem);
     given.set(name, pem);
   }
-  if (given.size > 0) {
-    await rm(layout.trustedKeys, { recursive: true, force: true });
-    for (const [name, pem] of given) await writeDurable(join(layout.trustedKeys, name), pem);
-  }
-  await mkdir(layout.trustedKeys, { recursive: true });
-  const keys = await loadTrustedKeys(layout.trustedKeys);
+  return given;
+}
+
+/** From here on exactly these keys are trusted. */
+async function keepKeys(layout: UpLayout, keys: ReadonlyMap<string, string>): Promise<void> {
+  await rm(layout.trustedKeys, { recursive: true, force: true });
+  for (const [name, pem] of keys) await writeDurable(join(layout.trustedKeys, name), pem);
+}
+
+function requireKeys(keys: readonly TrustedKey[]): readonly TrustedKey[] {
   if (keys.length > 0) return keys;
   throw new SluiceError('SignatureUntrusted', 'no public key is trusted, so no release can be installed', {
     next: 'Give the key of the one who signed it: --key sluice.pub',

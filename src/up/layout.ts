@@ -23,6 +23,8 @@ export interface UpLayout {
   readonly claim: string;
   /** What the cluster was installed with (install.ts). */
   readonly installed: string;
+  /** There from the beginning of a first start until its release was applied (first-start.ts). */
+  readonly firstStart: string;
   readonly pki: string;
   readonly caFile: string;
   /** Registry credentials in the form of podman's and skopeo's `--authfile`. */
@@ -50,6 +52,7 @@ export function upLayout(dir: string): UpLayout {
     state: join(dir, 'state.json'),
     claim: join(dir, 'claim'),
     installed: join(dir, 'installed.json'),
+    firstStart: join(dir, 'first-start'),
     pki,
     caFile: join(pki, 'ca.crt'),
     authFile: join(dir, 'auth.json'),

@@ -4,17 +4,21 @@ import { dirname } from 'node:path';
 import { claimFile } from '../durable/claim.ts';
 import { SluiceError } from '../errors/error.ts';
 import { endContainers } from '../workload/probe.ts';
-import type { UpLayout } from './layout.ts';
+import type { NodePlan, UpLayout } from './layout.ts';
 import { readState, runningState } from './state.ts';
 
 /** Milliseconds that a container has to end by itself. */
 const graceMs = 1_000;
 
-/** The nodes end their own containers; this is for those of a node that was killed, however many nodes there were. */
-export async function leaveNoContainers(layout: UpLayout): Promise<void> {
+/** The nodes that ever were in this directory, however many this start has; their addresses mean nothing. */
+export async function nodesBefore(layout: UpLayout): Promise<readonly NodePlan[]> {
   const folder = layout.nodes(1, 0).map(({ dir }) => dirname(dir))[0] ?? layout.dir;
-  const count = existsSync(folder) ? (await readdir(folder)).length : 0;
-  for (const { containers } of layout.nodes(count, 0)) {
+  return layout.nodes(existsSync(folder) ? (await readdir(folder)).length : 0, 0);
+}
+
+/** The nodes end their own containers; this is for those of a node that was killed. */
+export async function leaveNoContainers(layout: UpLayout): Promise<void> {
+  for (const { containers } of await nodesBefore(layout)) {
     if (existsSync(containers)) await endContainers(containers, graceMs);
   }
 }
