@@ -51,11 +51,11 @@ export function clusterConcerns({ version, accepted }: RecommendFacts): {
 } {
   const well: string[] = [];
   const concerns: Issue[] = [];
-  for (const [type, good, name] of looked) {
+  for (const [type, good, name, words] of looked) {
     const condition = conditionOf(version, type);
     const status = condition?.status ?? 'Unknown';
     const reason = condition?.reason || 'NotReported';
-    if (status === good) well.push(`${type} (${reason})`);
+    if (status === good) well.push(words);
     else if (condition !== undefined || type !== 'Invalid') {
       const message = condition?.message || `the cluster does not say how it is with ${type}`;
       const told = status === 'Unknown' ? ('Unknown' as const) : ('True' as const);
@@ -65,12 +65,12 @@ export function clusterConcerns({ version, accepted }: RecommendFacts): {
   return { well, concerns };
 }
 
-/** Type, the status that is well, and the name under which anything else is told. */
+/** Type, the status that is well, the name under which anything else is told, and the words where it is well. */
 const looked = [
-  ['Failing', 'False', 'Failing'],
-  ['Progressing', 'False', 'Progressing'],
-  ['Invalid', 'False', 'Invalid'],
-  ['RetrievedUpdates', 'True', 'CannotRetrieveUpdates'],
+  ['Failing', 'False', 'Failing', 'nothing fails'],
+  ['Progressing', 'False', 'Progressing', 'no update is in progress'],
+  ['Invalid', 'False', 'Invalid', 'what is asked for is valid'],
+  ['RetrievedUpdates', 'True', 'CannotRetrieveUpdates', 'the available updates are known'],
 ] as const;
 
 /**

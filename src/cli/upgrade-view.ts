@@ -1,3 +1,4 @@
+import type { OperatorCondition } from '../api/core.ts';
 import type { ClusterVersion } from '../api/resources.ts';
 import { findCondition } from '../kube/conditions.ts';
 import { humanDuration } from './output.ts';
@@ -31,7 +32,8 @@ const digestOf = (image: string) => image.slice(image.lastIndexOf('@') + 1);
 const ofRequest: readonly string[] = ['ReleaseAccepted', 'Invalid'];
 
 /**
- * What ClusterVersion says, in lines for a person: where it stands, then all that is not as it should be.
+ * What ClusterVersion says, in lines for a person: where it stands and whether that is well, then all that is not as
+ * it should be.
  *
  * @param columns of the terminal; undefined where the output is no terminal.
  */
@@ -48,11 +50,11 @@ export function versionLines(version: ClusterVersion, now: number, columns?: num
     }
   }
   if (latest?.acceptedRisks !== undefined) lines.push(`Let through in spite of: ${latest.acceptedRisks}`);
-  for (const [type, good] of troubles) {
-    const condition = conditionOf(version, type);
-    if (condition === undefined || condition.status === good) continue;
-    // What was said of an earlier request is no news of this one.
-    if (ofRequest.includes(type) && !isJudged(version)) continue;
+  const troubles = troublesOf(version);
+  const standing = restWords(version, troubles);
+  if (standing !== undefined) lines.push(standing);
+  for (const condition of troubles) {
+    const { type } = condition;
     lines.push('', `${type}=${condition.status}:`);
     if ((condition.reason ?? '') !== '') lines.push(`  Reason: ${condition.reason}`);
     const refusal = type === 'ReleaseAccepted' ? standingRefusal(version) : undefined;
@@ -68,10 +70,30 @@ export function versionLines(version: ClusterVersion, now: number, columns?: num
 }
 
 /** Conditions that are told whenever they are not as they should be: Unknown too. */
-const troubles = [
+const good = [
   ['Failing', 'False'],
   ['ReleaseAccepted', 'True'],
   ['Invalid', 'False'],
   ['Upgradeable', 'True'],
   ['RetrievedUpdates', 'True'],
 ] as const;
+
+function troublesOf(version: ClusterVersion): OperatorCondition[] {
+  return good.flatMap(([type, status]) => {
+    const condition = conditionOf(version, type);
+    // What was said of an earlier request is no news of this one.
+    const isOld = ofRequest.includes(type) && !isJudged(version);
+    return condition === undefined || condition.status === status || isOld ? [] : [condition];
+  });
+}
+
+/** That nothing is wrong with a cluster at rest; undefined where something is, or nobody says how it is. */
+function restWords(version: ClusterVersion, troubles: readonly OperatorCondition[]): string | undefined {
+  const isAtRest = conditionOf(version, 'Progressing')?.status === 'False';
+  if (!isAtRest || conditionOf(version, 'Failing')?.status !== 'False') return undefined;
+  const well = 'Nothing fails, and no update is in progress.';
+  if (troubles.length === 0) return well;
+  return troubles.every(({ type }) => type === 'Upgradeable')
+    ? `${well} What follows forbids only an update to another minor version.`
+    : undefined;
+}

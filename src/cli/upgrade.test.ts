@@ -46,19 +46,30 @@ const done = {
   verified: true,
 };
 
-test('at rest it says which version runs, and nothing more', () => {
-  const told = versionLines(
-    version({
-      history: [done],
-      conditions: [
-        condition('Progressing', 'False', 'Cluster version is 1.0.0'),
-        condition('ReleaseAccepted', 'True', ''),
-        condition('Failing', 'False', ''),
-      ],
-    }),
-    now,
-  );
-  assert.deepEqual(told, ['Cluster version is 1.0.0', 'Completed 10h ago.']);
+test('at rest it says which version runs and that this is well, before what an update to another minor version meets', () => {
+  const told = (...others: ReturnType<typeof condition>[]) =>
+    versionLines(
+      version({
+        history: [done],
+        conditions: [
+          condition('Progressing', 'False', 'Cluster version is 1.0.0'),
+          condition('ReleaseAccepted', 'True', ''),
+          condition('Failing', 'False', ''),
+          ...others,
+        ],
+      }),
+      now,
+    );
+  const runs = ['Cluster version is 1.0.0', 'Completed 10h ago.'];
+  const well = 'Nothing fails, and no update is in progress.';
+  assert.deepEqual(told(), [...runs, well]);
+  const forbids = `${well} What follows forbids only an update to another minor version.`;
+  assert.deepEqual(told(condition('Upgradeable', 'False', 'old zone file', 'Dns')), [
+    ...[...runs, forbids, ''],
+    ...['Upgradeable=False:', '  Reason: Dns', '  Message: old zone file'],
+  ]);
+  const unknown = told(condition('RetrievedUpdates', 'False', 'no graph', 'RemoteFailed'));
+  assert.deepEqual(unknown.slice(0, 4), [...runs, '', 'RetrievedUpdates=False:']);
 });
 
 test('a request that is refused while an update runs does not stall it, and is told as such', () => {
@@ -274,7 +285,7 @@ test('an older release has the one finding that an update there is refused by, a
 
 test('what of the cluster speaks against any update; what nobody says is unknown', () => {
   const { well, concerns } = clusterConcerns(recommendFacts());
-  assert.deepEqual(well, ['Failing (AsExpected)']);
+  assert.deepEqual(well, ['nothing fails']);
   assert.deepEqual(
     concerns.map(({ name, status, reason }) => [name, status, reason]),
     [
