@@ -215,10 +215,19 @@ async function closeWindow(options: WindowOptions): Promise<void> {
     return;
   }
   const windows = await import('../rollout/window.ts');
-  await eachNode(options, async (client, name) => {
+  const now = Date.now();
+  let closed = 0;
+  await eachNode(options, async (client, name, node) => {
+    if (node.spec.window === undefined) return;
+    // One that has ended is taken away too: the clock of a node may be behind.
     await windows.closeWindow(client, name);
+    if (windowState(node, now) !== 'open') return;
+    closed += 1;
     note(`window closed on ${name}`);
   });
+  if (closed > 0) return;
+  const { nodes = 'all' } = options;
+  note(nodes === 'all' ? 'no window was open on any node' : `no window was open (--nodes ${nodes})`);
 }
 
 async function showWindows(options: WindowOptions): Promise<void> {
