@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { run } from '../process/run.ts';
 
 const sluice = join(import.meta.dirname, '..', '..', 'sluice');
@@ -22,10 +22,11 @@ test('a registry that everybody can reach and read is not started', async () => 
   }
 });
 
-test('on loopback it serves without more, and ends in order', async (t) => {
+/** A registry with an empty store, once it serves; it ends with the test at the latest. */
+async function startRegistry(t: TestContext, listen: string): Promise<{ child: ChildProcess; port: number }> {
   const store = await mkdtemp(join(tmpdir(), 'sluice-cli-registry-'));
   t.after(() => rm(store, { recursive: true }));
-  const child = spawn(sluice, ['registry', 'serve', '--store', store, '--listen', '[::1]:0'], {
+  const child = spawn(sluice, ['registry', 'serve', '--store', store, '--listen', listen], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));
@@ -38,6 +39,11 @@ test('on loopback it serves without more, and ends in order', async (t) => {
     });
     child.once('exit', () => reject(new Error(said)));
   });
+  return { child, port };
+}
+
+test('on loopback it serves without more, and ends in order', async (t) => {
+  const { child, port } = await startRegistry(t, '[::1]:0');
   const answer = await fetch(`http://[::1]:${port}/v2/`);
   assert.deepEqual(
     [answer.status, answer.headers.get('docker-distribution-api-version')],
@@ -49,13 +55,7 @@ test('on loopback it serves without more, and ends in order', async (t) => {
 });
 
 test('flushes leave threads to those who read', async (t) => {
-  const store = await mkdtemp(join(tmpdir(), 'sluice-cli-registry-'));
-  t.after(() => rm(store, { recursive: true }));
-  const child = spawn(sluice, ['registry', 'serve', '--store', store, '--listen', '127.0.0.1:0'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  await once(child.stderr, 'data');
+  const { child } = await startRegistry(t, '127.0.0.1:0');
   const tasks = `/proc/${child.pid}/task`;
   const names = await Promise.all(
     (await readdir(tasks)).map((task) => readFile(join(tasks, task, 'comm'), 'utf8').catch(() => '')),
