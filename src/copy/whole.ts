@@ -4,6 +4,8 @@ import type { VerifiedBundle } from '../bundle/bundle.ts';
 import { faultPoint } from '../durable/fault.ts';
 import { fsyncDirectory, readJson, writeJson } from '../durable/file.ts';
 import { systemCode } from '../errors/error.ts';
+import { bindingsFolder } from '../store/binding.ts';
+import { repositoriesPath } from '../store/path.ts';
 
 /** The proof that a store holds a release whole: written only after every byte of it was hashed there. */
 export interface WholeRecord {
@@ -83,4 +85,14 @@ export async function beginRemoval(storeRoot: string, name: string): Promise<voi
 export async function endRemoval(storeRoot: string, name: string): Promise<void> {
   await rm(recordPath(storeRoot, removingFolder, name), { force: true });
   await fsyncDirectory(join(storeRoot, removingFolder));
+}
+
+/**
+ * Forgets every release of a store that nobody works on, and what their names were bound to. The bytes stay: what the
+ * next copy needs of them it finds there.
+ */
+export async function forgetReleases(storeRoot: string): Promise<void> {
+  for (const folder of [wholeFolder, removingFolder, repositoriesPath, bindingsFolder]) {
+    await rm(join(storeRoot, folder), { recursive: true, force: true });
+  }
 }

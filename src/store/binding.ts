@@ -13,6 +13,9 @@ export interface Binding {
   readonly bundleDigest: Digest;
 }
 
+/** Below the root of a store. */
+export const bindingsFolder = join('sluice', 'bindings');
+
 const nameForm = /^[a-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Binds a name, once and for ever; to the same digest again is nothing new. Errors: Conflict, InputInvalid. */

@@ -9,7 +9,7 @@ import { algorithmOf, type Digest, emptyDigest, hexOf, isDigestOf, isEmptyDigest
 import { isManifestType, type Manifest, parseManifest } from '../oci/manifest.ts';
 import { isRepositoryName, isTag } from '../oci/reference.ts';
 import type { RawManifest } from '../oci/source.ts';
-import { type Binding, bindName, readBindings } from './binding.ts';
+import { type Binding, bindingsFolder, bindName, readBindings } from './binding.ts';
 import { applyPlan, type CollectionOptions, type CollectionPlan, planCollection } from './collect.ts';
 import { type TreeContent, treeContent } from './content.ts';
 import { createSingleFlight } from './flight.ts';
@@ -382,8 +382,8 @@ export async function openStore(root: string): Promise<Store> {
         }),
       ),
 
-    bind: (name, bundleDigest) => bindName(join(own, 'bindings'), name, bundleDigest),
-    bindings: () => readBindings(join(own, 'bindings')),
+    bind: (name, bundleDigest) => bindName(join(root, bindingsFolder), name, bundleDigest),
+    bindings: () => readBindings(join(root, bindingsFolder)),
   };
   return store;
 }

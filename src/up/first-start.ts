@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
+import { forgetReleases } from '../copy/whole.ts';
 import { writeDurable } from '../durable/file.ts';
 import type { UpLayout } from './layout.ts';
 import { leaveNoContainers, nodesBefore } from './leftovers.ts';
@@ -19,14 +20,16 @@ export async function finishFirstStart(layout: UpLayout): Promise<void> {
 
 /**
  * Takes away what a first start that was not finished has left: its release, its keys, its API. False where there was
- * none. Images and containers stay, as at every other start; so do identities and addresses, which fit any release.
+ * none. Images and containers stay, as at every other start; so do identities and addresses, which fit any release, and
+ * the bytes in the stores: a long copy that was cut short goes on.
  */
 export async function forgetFirstStart(layout: UpLayout): Promise<boolean> {
   if (!existsSync(layout.firstStart)) return false;
   await leaveNoContainers(layout);
-  for (const { dir, containers } of await nodesBefore(layout)) {
+  for (const { dir, containers, store } of await nodesBefore(layout)) {
+    await forgetReleases(store);
     for (const entry of await readdir(dir)) {
-      if (entry !== basename(containers)) await remove(join(dir, entry));
+      if (![containers, store].includes(join(dir, entry))) await remove(join(dir, entry));
     }
   }
   for (const path of [layout.api, layout.trustedKeys, layout.installed]) await remove(path);

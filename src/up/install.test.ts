@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -54,6 +54,28 @@ test('a first start that was not finished gives way to one with another release,
   assert.ok(!existsSync(layout.api), 'the API of the first try is gone');
   assert.match(said.join('\n'), /the first start here was not finished, so this one begins anew/);
 });
+
+test('a first copy that was cut short goes on with what had come', async (t) => {
+  const { layout, keys, start, release } = await prepared(t);
+  const path = await release('a');
+  await start(path, [keys.maker]);
+  const [node] = layout.nodes(1, 62);
+  assert.ok(node !== undefined);
+  const before = await timesOfBlobs(node.store);
+  assert.ok(before.size > 0);
+  await start(path, [keys.maker]);
+  assert.deepEqual(await timesOfBlobs(node.store), before, 'no blob was written anew');
+});
+
+/** By path below the store. */
+async function timesOfBlobs(store: string): Promise<Map<string, number>> {
+  const root = join(store, 'docker/registry/v2/blobs');
+  const files = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('/data')).sort();
+  const times = files.map(
+    async (name): Promise<[string, number]> => [name, (await stat(join(root, name))).mtimeMs],
+  );
+  return new Map(await Promise.all(times));
+}
 
 test('nothing of a cluster that has run is taken away', async (t) => {
   const { layout, keys, said, start, release } = await prepared(t);
