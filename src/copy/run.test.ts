@@ -425,6 +425,26 @@ test('blobs come from elsewhere where they are offered; what fails there comes f
   assert.equal(read.filter((label) => label === 'source').length, plan.missing.length - lower);
 });
 
+test('a copy that waits for another node stops when it is told to, and asks it no more', async (t) => {
+  const { media, store } = await place(t);
+  const opened = await openMedia(media);
+  t.after(() => opened.close());
+  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const plan = await planCopy(opened.content, await openStore(store), bundle);
+  const stop = new AbortController();
+  let askedAfter = 0;
+  const outcome = await runCopy(plan, {
+    signal: stop.signal,
+    clock: systemClock,
+    elsewhere: async () => {
+      if (stop.signal.aborted) askedAfter += 1;
+      setImmediate(() => stop.abort());
+      return askedAfter > 100 ? undefined : 'later';
+    },
+  });
+  assert.deepEqual([outcome.outcome, askedAfter], ['Stopped', 0]);
+});
+
 test('C24 what has come already is not asked of the disk again', async (t) => {
   const { opened, held, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000));
   const plan = await planCopy(opened.content, held, bundle);

@@ -111,6 +111,7 @@ async function copyBlobs(
         // All nodes copy in the same order, so what is not there yet is the next to come: it is not put off.
         while ((await copyFrom(plan, blob, meter, { ...options, signal, reading })) === 'later') {
           await options.clock.sleep(laterMs, signal);
+          signal.throwIfAborted();
         }
       } catch (error) {
         if (!(error instanceof ItemError)) {
