@@ -9,7 +9,7 @@ import type { Digest } from '../oci/digest.ts';
 import { pausedReleases } from '../release/pause.ts';
 import { desiredReleases } from './cluster-words.ts';
 import type { CopyingPeer } from './fan-out.ts';
-import { copyingPeers, type PeerBundle, peerBundles } from './peers.ts';
+import { copyingPeers, hasMedium, type PeerBundle, peerBundles } from './peers.ts';
 
 /** What the cluster says that concerns one node's content, kept up to date by watching. */
 export interface ClusterView {
@@ -23,6 +23,8 @@ export interface ClusterView {
   peers(): PeerBundle[];
   /** Other nodes that are to have a release and do not hold it whole yet. */
   copying(release: string, bundleDigest: Digest | undefined): CopyingPeer[];
+  /** Whether others see a release on media of this node. */
+  hasMedium(release: string, bundleDigest: Digest | undefined): boolean;
 }
 
 export function createClusterView(options: {
@@ -60,6 +62,7 @@ export function createClusterView(options: {
     peers: () => peerBundles(nodeName, nodes.list(), nodeUpdates.list()),
     copying: (release, bundleDigest) =>
       copyingPeers(nodeName, release, bundleDigest, nodes.list(), nodeUpdates.list()),
+    hasMedium: (release, bundleDigest) => hasMedium(nodeUpdates.get(nodeName)?.status, release, bundleDigest),
   };
 }
 

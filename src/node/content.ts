@@ -129,7 +129,15 @@ export async function createContentManager(options: ContentManagerOptions): Prom
   let problems: ReadonlyMap<string, { reason: string; message: string }> = new Map();
 
   const givenUp: { release: string; items: readonly ClosureItem[] }[] = [];
-  const sources = createSources({ nodeName, store, http, registryPort, copying: cluster.copying, clock });
+  const sources = createSources({
+    nodeName,
+    store,
+    http,
+    registryPort,
+    copying: cluster.copying,
+    hasMedium: cluster.hasMedium,
+    clock,
+  });
   const metrics =
     options.metrics === undefined
       ? undefined

@@ -49,7 +49,7 @@ async function play(nodes: readonly CopyingPeer[]) {
   const fanOuts = nodes.map((self) => ({
     self,
     fanOut: createFanOut({
-      self,
+      self: () => self,
       peers: () => nodes.filter((each) => each !== self),
       storeOf: (peer) => ({ label: peer.node }) as ContentSource,
       has: async (peer, blob) => disks.get(peer.node)?.has(blob.digest),
@@ -102,7 +102,9 @@ test('a node with the medium begins with its share; one without keeps the order,
   const [first, ...others] = nodes.map((self) => {
     const peers = () => nodes.filter((each) => each !== self);
     const storeOf = () => assert.fail('nothing is read');
-    return createFanOut({ self, peers, storeOf, has: async () => false, clock: still }).order(blobs);
+    return createFanOut({ self: () => self, peers, storeOf, has: async () => false, clock: still }).order(
+      blobs,
+    );
   });
   const own = blobs.filter((blob) => owner(blob.digest, nodes.slice(0, 2)) === nodes[0]);
   assert.deepEqual(first?.slice(0, own.length), own);
@@ -116,7 +118,7 @@ test('a node that stands still is not waited for, nor one that does not answer: 
   const state = { bytes: 0, relay: undefined as boolean | undefined, reader: false as boolean | undefined };
   let peers: CopyingPeer[] = [];
   const fanOut = createFanOut({
-    self,
+    self: () => self,
     peers: () => peers,
     storeOf: (peer) => ({ label: peer.node }) as ContentSource,
     has: async (peer) => (peer.node === 'b' ? state.relay : state.reader),

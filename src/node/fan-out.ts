@@ -8,7 +8,7 @@ import type { ContentSource } from '../oci/source.ts';
 export interface CopyingPeer {
   readonly node: string;
   readonly address: string;
-  /** The release lies on media that are attached to it. */
+  /** The release lies on media that are attached to it, as its status says. */
   readonly hasMedium: boolean;
   /** Undefined before it has said anything. */
   readonly bytesDone: number | undefined;
@@ -34,18 +34,19 @@ const patienceMs = 45_000;
  * Shares are found by rendezvous hashing: each node finds the same ones by itself, and a node that joins or leaves moves
  * only its own share.
  *
+ * @param of.self asked again and again: what others see of this node, for else two would wait for each other.
  * @param of.peers asked again and again: who copies, and how far each is.
  * @param of.storeOf answers a source over what a node has on its disk already, whole or not.
  */
 export function createFanOut(of: {
-  readonly self: Pick<CopyingPeer, 'node' | 'hasMedium'>;
+  readonly self: () => Pick<CopyingPeer, 'node' | 'hasMedium'>;
   readonly peers: () => readonly CopyingPeer[];
   readonly storeOf: (peer: CopyingPeer) => ContentSource;
   /** Whether a node has a blob on its disk now; undefined where it does not answer. */
   readonly has: (peer: CopyingPeer, blob: PlannedBlob) => Promise<boolean | undefined>;
   readonly clock: Clock;
 }): FanOut {
-  const { self, clock } = of;
+  const { clock } = of;
   /** By node: how far it was when it last moved, and when that was. */
   const movement = new Map<string, { bytes: number | undefined; at: number }>();
 
@@ -60,6 +61,7 @@ export function createFanOut(of: {
 
   /** Whose disk a blob is taken from, the first choice first; nobody's: from the medium. */
   function upstream(digest: Digest): CopyingPeer[] {
+    const self = of.self();
     const peers = of.peers();
     const all = [self, ...peers];
     const readers = all.some((node) => node.hasMedium) ? all.filter((node) => node.hasMedium) : all;

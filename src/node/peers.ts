@@ -78,9 +78,25 @@ export function copyingPeers(
     if (status.store?.some((each) => each.name === release)) return [];
     const copy = status.copies?.find((each) => each.release === release);
     if (copy?.state === 'Paused' || copy?.state === 'Failed') return [];
-    const hasMedium = status.media?.some(
-      (each) => each.name === release && each.bundleDigest === bundleDigest && each.verified === true,
-    );
-    return [{ node: name, address, hasMedium: hasMedium === true, bytesDone: copy?.bytesDone }];
+    return [
+      {
+        node: name,
+        address,
+        hasMedium: hasMedium(status, release, bundleDigest),
+        bytesDone: copy?.bytesDone,
+      },
+    ];
   });
+}
+
+/** Whether a node says that it has this release on verified media. */
+export function hasMedium(
+  status: NodeUpdate['status'],
+  release: string,
+  bundleDigest: Digest | undefined,
+): boolean {
+  const found = status?.media?.some(
+    (each) => each.name === release && each.bundleDigest === bundleDigest && each.verified === true,
+  );
+  return found === true;
 }

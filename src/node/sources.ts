@@ -26,6 +26,8 @@ export function createSources(of: {
   readonly http: HttpClient;
   readonly registryPort: number;
   readonly copying: (release: string, bundleDigest: Digest | undefined) => readonly CopyingPeer[];
+  /** Whether other nodes see the release on media of this one. */
+  readonly hasMedium: (release: string, bundleDigest: Digest | undefined) => boolean;
   readonly clock: Clock;
 }): Sources {
   const { http } = of;
@@ -51,7 +53,11 @@ export function createSources(of: {
       const fromMedia = source.kind === 'media' || (source.kind === 'peer' && source.peer.from === 'media');
       if (!fromMedia) return undefined;
       return createFanOut({
-        self: { node: of.nodeName, hasMedium: source.kind === 'media' },
+        // Its own medium may be damaged, or have come later: others wait for its share then as well.
+        self: () => ({
+          node: of.nodeName,
+          hasMedium: source.kind === 'media' || of.hasMedium(release, source.bundleDigest),
+        }),
         peers: () => of.copying(release, source.bundleDigest),
         storeOf: (peer) => clientOf(peer.address, hopStore),
         clock: of.clock,
