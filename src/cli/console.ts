@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
+import type { ConsoleReady } from '../console/run.ts';
 import { SluiceError } from '../errors/error.ts';
 import { shellWord } from '../process/shell.ts';
 import { type ConnectOptions, findCluster, withConnection } from './connect.ts';
@@ -100,6 +101,7 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
       : {
           tls: { cert: await readFile(options.tlsCert, 'utf8'), key: await readFile(options.tlsKey, 'utf8') },
         };
+  const logger = createLogger('console');
   try {
     await runConsole({
       identity,
@@ -108,7 +110,7 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
       prefix: prefixOf(options.prefix),
       links: options.link,
       version: programVersion(),
-      logger: createLogger('console'),
+      logger,
       signal: terminationSignal(),
       ...(options.files === undefined ? {} : { filesDirectory: resolve(options.files) }),
       ...(options.publicUrl === undefined ? {} : { publicUrl: publicOf(options.publicUrl) }),
@@ -116,15 +118,23 @@ async function start(options: ConsoleCommandOptions): Promise<void> {
       ...(options.sessionKey === undefined ? {} : { sessionKeyFile: resolve(options.sessionKey) }),
       ...(options.nodes === undefined ? {} : { nodesDirectory: resolve(options.nodes) }),
       ...(options.registryCa === undefined ? {} : { registryCa: await readFile(options.registryCa, 'utf8') }),
-      onReady: ({ url, link: first }) => {
-        if (process.env.SLUICE_FOLLOW_PARENT === '1') return; // Nobody reads it there, and it must not lie in a log.
-        note(`the console answers at ${url}`);
-        if (first !== undefined) print(first);
+      onReady: (ready) => {
+        // Nobody reads the link of a child, and it must not lie in a log.
+        const isChild = process.env.SLUICE_FOLLOW_PARENT === '1';
+        if (process.stderr.isTTY) note(readyWords(ready));
+        else logger.info({ url: ready.url }, 'the console answers');
+        if (ready.link !== undefined && !isChild) print(ready.link);
       },
     });
   } finally {
     endSoon();
   }
+}
+
+/** What a person is told above the link, which stands alone on standard output. */
+function readyWords({ url, link: first }: ConsoleReady): string {
+  const login = first === undefined ? 'people log in with tokens of their own' : 'this link logs in, once:';
+  return `the console answers at ${url} until Ctrl-C; ${login}`;
 }
 
 /** Where links are asked for, and how: whoever reads the command may stand in any directory of this machine. */

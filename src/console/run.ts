@@ -18,6 +18,12 @@ import { createOneTimeCodes } from './links.ts';
 import { createConsole } from './server.ts';
 import { createSealer, sessionKeyBytes } from './session.ts';
 
+/** Where a console answers, and the first link to log in; no link where it gives none. */
+export interface ConsoleReady {
+  readonly url: string;
+  readonly link: string | undefined;
+}
+
 export interface RunConsoleOptions {
   readonly identity: KubeconfigIdentity;
   readonly listen: { readonly address: string; readonly port: number };
@@ -40,7 +46,7 @@ export interface RunConsoleOptions {
   readonly filesDirectory?: string;
   readonly version: string;
   readonly logger: Logger;
-  readonly onReady?: (urls: { readonly url: string; readonly link: string | undefined }) => void;
+  readonly onReady: (ready: ConsoleReady) => void;
   readonly signal: AbortSignal;
 }
 
@@ -96,8 +102,7 @@ export async function runConsole(options: RunConsoleOptions): Promise<void> {
           { [linkRoute]: async () => ({ url, link: newLink() }) },
           logger,
         );
-  logger.info({ url }, 'the console answers');
-  options.onReady?.({ url, link: newLink() });
+  options.onReady({ url, link: newLink() });
   try {
     if (!signal.aborted) {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
