@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Clock, systemClock } from '../observe/clock.ts';
+import type { Clock } from '../observe/clock.ts';
 import { createPace } from './pace.ts';
 
 /** A clock whose sleeps are counted, and over at once. */
@@ -65,12 +65,14 @@ test('others that stand still beside a slow disk make the copy rest longer, and 
 
 test('what is stopped rests no more, and still flushes what it has', async () => {
   const stop = new AbortController();
-  const pace = createPace({ clock: { ...systemClock, monotonic: () => 0 }, stalled: async () => 0 });
+  const clock = countingClock();
+  const pace = createPace({ clock, stalled: async () => 0 });
   let flushed = 0;
   const flush = async () => {
     flushed += 1;
+    clock.pass(5);
     stop.abort();
   };
   await Promise.all([pace.flush(flush, stop.signal), pace.flush(flush, stop.signal)]);
-  assert.equal(flushed, 2);
+  assert.deepEqual([flushed, clock.slept], [2, []]);
 });

@@ -271,6 +271,24 @@ test('blobs whole and in parts; C10 at the end there is nothing to give', async 
   assert.ok(Buffer.concat(got).equals(blob.subarray(4_999_990)));
 });
 
+test('a blob that no repository links yet is there for other nodes that copy, and for nobody else', async (t) => {
+  const early = randomBytes(3_000);
+  const digest = digestOf(early);
+  await store.putBlob(digest, early);
+  const { url } = await start(t);
+  const path = `${url}/v2/a/b/blobs/${digest}`;
+  assert.deepEqual((await get(path, { 'sluice-hop': 'store' })).body, early);
+  const part = await get(path, { 'sluice-hop': 'store', range: 'bytes=2900-' });
+  assert.deepEqual([part.status, part.body], [206, early.subarray(2900)]);
+  const hidden: Record<string, string>[] = [{}, { 'sluice-hop': '1' }, { 'sluice-hop': 'other' }];
+  for (const headers of hidden) {
+    assert.deepEqual((await get(path, headers)).code, 'BLOB_UNKNOWN', JSON.stringify(headers));
+    assert.equal((await get(`${path}?ns=quay.io`, headers)).code, 'BLOB_UNKNOWN');
+  }
+  const stranger = { 'sluice-hop': 'store', authorization: 'Basic b3BlbnNoaWZ0Ondyb25n' };
+  assert.equal((await get(path, stranger)).status, 401);
+});
+
 test('it is read-only', async (t) => {
   const { url } = await start(t);
   for (const [method, path] of [

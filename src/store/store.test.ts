@@ -6,6 +6,7 @@ import {
   readdir,
   readFile,
   rm,
+  stat,
   symlink,
   truncate,
   utimes,
@@ -171,6 +172,38 @@ test('C10 a copy goes on inside a blob, and starts anew where the kept bytes are
   await left?.write(spoiled.subarray(0, 1000));
   await left?.suspend();
   await store.putBlob(digest, data);
+  assert.deepEqual(await readFile(join(store.root, blobData(digest))), data);
+});
+
+test('a paced blob is flushed piece by piece, and what was flushed stays when it is broken off', async (t) => {
+  const store = await newStore(t);
+  const { data, digest } = big(1_000_000);
+  const pieceBytes = 64 * 1024;
+  const partials = join(store.root, 'sluice/partial');
+  const sizes: number[] = [];
+  const pace = {
+    pieceBytes,
+    async flush<T>(act: () => Promise<T>): Promise<T> {
+      const [name = ''] = await readdir(partials);
+      sizes.push((await stat(join(partials, name))).size);
+      return await act();
+    },
+  };
+  const first = await store.begin(digest, data.length, { pace });
+  for (let at = 0; at < 500_000; at += 9_000)
+    await first?.write(data.subarray(at, Math.min(500_000, at + 9_000)));
+  await first?.suspend();
+  assert.ok(sizes.length >= 6, String(sizes));
+  const second = await store.begin(digest, data.length, { pace });
+  assert.equal(second?.offset, 500_000);
+  await second?.write(data.subarray(500_000)); // As a medium gives it: much at once.
+  await second?.commit();
+  const steps = sizes.map((size, at) => size - (sizes[at - 1] ?? 0));
+  assert.ok(
+    steps.every((step) => step <= 2 * pieceBytes),
+    String(steps),
+  );
+  assert.equal(sizes.at(-1), data.length);
   assert.deepEqual(await readFile(join(store.root, blobData(digest))), data);
 });
 
