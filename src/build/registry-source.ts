@@ -11,6 +11,7 @@ import { createRegistryClient } from '../oci/client.ts';
 import { firstOf } from '../oci/first-of.ts';
 import { type Endpoint, endpointsOf, loadRegistryRules, type RegistryRule } from '../oci/registries-conf.ts';
 import type { ContentSource } from '../oci/source.ts';
+import { explainUnreachable } from './unreachable.ts';
 
 /** How the registries that images come from are reached. */
 export interface RegistryAccess {
@@ -47,7 +48,8 @@ export function createRegistryOpener(access: RegistryAccess): RegistryOpener {
 
   async function connect(host: string, insecure: boolean): Promise<ContentSource> {
     const tls = await tlsOf(host, access, insecure);
-    const http = createHttpClient(tls, { connectTimeoutMs, proxy: proxyFromEnvironment(access.env) });
+    const proxy = proxyFromEnvironment(access.env);
+    const http = explainUnreachable(createHttpClient(tls, { connectTimeoutMs, proxy }), proxy);
     connections.push(http);
     const address = host === 'docker.io' ? 'registry-1.docker.io' : host;
     const baseUrl = insecure ? await insecureBase(address, http) : `https://${address}`;

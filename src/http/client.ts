@@ -235,11 +235,17 @@ function answerOf(message: IncomingMessage, request: HttpRequest): HttpResponse 
   };
 }
 
+/**
+ * Whether this is what OpenSSL says of an answer that is plain HTTP; the code is that of the write or of the read that
+ * came upon it.
+ */
+export function answersWithoutTls(error: unknown): boolean {
+  return /wrong version number|packet length too long/i.test(messageOf(error));
+}
+
 function unreachable(url: string, error: unknown): SluiceError {
   const { host } = new URL(url);
-  // What OpenSSL says of an answer that is plain HTTP; the code is that of the write or of the read that
-  // came upon it.
-  if (/wrong version number|packet length too long/i.test(messageOf(error))) {
+  if (answersWithoutTls(error)) {
     return new SluiceError('Unreachable', `${host} answers without TLS on an address for TLS`, {
       cause: error,
     });

@@ -231,8 +231,14 @@ async function refusal(label: string, path: string, answer: HttpResponse): Promi
     case 403:
       return new SluiceError('Forbidden', why);
     default:
-      return new SluiceError('Unreachable', why);
+      return new SluiceError('Unreachable', why, { next: nextAfter(answer.status) });
   }
+}
+
+function nextAfter(status: number): string {
+  if (status === 429) return 'It takes no more requests for now: run it again later.';
+  if (status >= 500) return 'It has an error of its own: run it again later, or ask who runs it.';
+  return 'Look whether a registry is at this address: what answers there does not speak as one.';
 }
 
 function requireNames(repository: string, reference?: string): void {

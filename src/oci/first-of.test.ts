@@ -57,7 +57,10 @@ test('S2 a place that gave the image says for sure that it has no signature; bef
   await source.manifest('any', image.raw.digest);
   assert.equal(await source.manifest('any', signature), undefined);
   const refused = firstOf('x', [place('a', 'Unauthorized'), place('b', 'Unreachable')], clock);
-  await assert.rejects(refused.manifest('any', 'tag'), { message: /x was found nowhere: a fails; b fails/ });
+  await assert.rejects(refused.manifest('any', 'tag'), {
+    message: /x was found nowhere: a fails; b fails/,
+    next: /registries\.conf/,
+  });
 });
 
 test('S2 while the place that gave the image does not answer, nobody else says that it has no signature', async () => {

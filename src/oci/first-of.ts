@@ -53,7 +53,10 @@ export function firstOf(
     if (errors.length === 0 || homeSaysNo) return undefined;
     if (errors.length === 1) throw errors[0];
     const all = errors.map((each) => (each as Error).message).join('; ');
-    throw new SluiceError('Unreachable', `${label} was found nowhere: ${all}`, { cause: errors[0] });
+    throw new SluiceError('Unreachable', `${label} was found nowhere: ${all}`, {
+      cause: errors[0],
+      next: 'Let one of these places answer (its name, the network, a proxy), or name others in registries.conf.',
+    });
   }
 
   return {
