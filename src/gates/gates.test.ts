@@ -304,9 +304,11 @@ for (const [kubelet, kubernetes, wanted] of [
   });
 }
 
-test('a release that does not say its Kubernetes is not judged by it, and says so', () => {
+test('a release that does not say its Kubernetes is not judged by it, and says what was not looked at, and why', () => {
   const { kubernetesVersion: _, ...silent } = target();
-  assert.equal(kubeletGate(facts({ target: silent }))[0]?.result, 'Skipped');
+  const [found] = kubeletGate(facts({ target: silent }));
+  assert.equal(found?.result, 'Skipped');
+  assert.match(found.message, /^kubelets not compared: 1\.1\.0 names no version of Kubernetes$/);
 });
 
 test('admin acks hold a minor move until the key says true', () => {

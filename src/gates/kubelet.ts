@@ -11,7 +11,7 @@ export function kubeletGate({ target, nodes }: GateFacts): Finding[] {
   if (!target.verified) return [];
   if (!nodes.known) return [result('Error', nodes.why)];
   if (target.kubernetesVersion === undefined) {
-    return [result('Skipped', `${target.version} does not say which version of Kubernetes it brings`)];
+    return [result('Skipped', `kubelets not compared: ${target.version} names no version of Kubernetes`)];
   }
   const wanted = minorOf(target.kubernetesVersion);
   if (wanted === undefined) {
