@@ -40,8 +40,8 @@ export interface CopyOptions {
   /** Leaves the disk to others in between; absent: as fast as it goes. */
   readonly pace?: Pace;
   /**
-   * Asked before each blob: another place to read it from than the plan's own source (undefined: that one), or
-   * 'later' where it is worth waiting for, because another node is about to have it.
+   * Asked before each blob, and again where that place fails: another place to read it from than the plan's own source
+   * (undefined: that one), or 'later' where it is worth waiting for, because another node is about to have it.
    */
   readonly elsewhere?: (blob: PlannedBlob) => Promise<ContentSource | 'later' | undefined>;
 }
@@ -129,21 +129,24 @@ async function copyBlobs(
   return problems;
 }
 
-/** From where it is to be had best; a place that fails is no reason to stop while the plan's own source has it. */
+/** From where it is to be had best. Where a place fails the next is asked for, and the plan's own source is the last. */
 async function copyFrom(
   plan: CopyPlan,
   blob: PlannedBlob,
   meter: Meter,
   options: FetchOptions,
 ): Promise<'done' | 'later'> {
-  const other = await options.elsewhere?.(blob);
-  if (other === 'later') return 'later';
-  if (other !== undefined) {
+  const failed = new Set<string>();
+  for (;;) {
+    const other = await options.elsewhere?.(blob);
+    if (other === 'later') return 'later';
+    if (other === undefined || failed.has(other.label)) break;
     try {
       await copyBlob({ ...plan, source: other }, blob, meter, options);
       return 'done';
     } catch (error) {
       if (options.signal.aborted || !isSluiceError(error) || error.code === 'DiskFull') throw error;
+      failed.add(other.label);
     }
   }
   await withItem(blob, () => copyBlob(plan, blob, meter, options));
