@@ -2,42 +2,19 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { errorTable, messageOf, SluiceError, systemCode } from '../src/errors/error.ts';
 import { shellWord } from '../src/process/shell.ts';
 import { upLayout } from '../src/up/layout.ts';
 import { runningState } from '../src/up/state.ts';
 import { stopRunning } from '../src/up/stop.ts';
 import { takePlace, takePlaceOver } from './place.ts';
-import { createTeller, root, shown, stopCommand, usualPlace } from './stage.ts';
+import { createTeller, shown, stopCommand } from './stage.ts';
 import { lastWords, runDemo, type Summary } from './story.ts';
-
-const runners = ['auto', 'podman', 'sandbox'];
-
-/** The words of the command line. Errors: Usage. */
-function readWords() {
-  try {
-    const { values } = parseArgs({
-      options: {
-        keep: { type: 'boolean', default: false },
-        held: { type: 'boolean', default: false },
-        stop: { type: 'boolean', default: false },
-        json: { type: 'boolean', default: false },
-        runner: { type: 'string', default: 'auto' },
-        dir: { type: 'string', default: usualPlace },
-        program: { type: 'string', default: join(root, 'sluice') },
-      },
-    });
-    if (!runners.includes(values.runner)) throw new Error(`--runner is one of ${runners.join(', ')}`);
-    return { ...values, keep: values.keep || values.held };
-  } catch (error) {
-    throw new SluiceError('Usage', messageOf(error), { next: 'See ./quickstart --help' });
-  }
-}
+import { readWords } from './words.ts';
 
 /** Runs the demo, cleans up whatever happens, prints the summary. Returns the exit code. */
 async function main(): Promise<number> {
-  const values = readWords();
+  const values = readWords(process.argv.slice(2));
   const teller = createTeller(values.json);
   const directory = resolve(values.dir);
   /** There where a cluster was left running on purpose. */
