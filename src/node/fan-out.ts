@@ -14,6 +14,8 @@ export interface CopyingPeer {
   readonly bytesDone: number | undefined;
 }
 
+type Reachable = Pick<CopyingPeer, 'node' | 'address'>;
+
 /** How one node shares a copy with others that make the same one: the medium is read once, not once per node. */
 export interface FanOut {
   /** What this node reads from the medium comes first: others wait for it. */
@@ -29,7 +31,7 @@ const patienceMs = 45_000;
  * What is on media is read by the nodes that they are attached to, each its share. Any other node takes its own share
  * from those, and the rest from the others that do the same: so the medium is read once, by few at a time, its node
  * sends each byte once, and every node receives each byte once. Where no such node copies (its disk may be full), all
- * read their shares through it.
+ * read their shares through it, but for what it has on its disk.
  *
  * Shares are found by rendezvous hashing: each node finds the same ones by itself, and a node that joins or leaves moves
  * only its own share.
@@ -41,9 +43,11 @@ const patienceMs = 45_000;
 export function createFanOut(of: {
   readonly self: () => Pick<CopyingPeer, 'node' | 'hasMedium'>;
   readonly peers: () => readonly CopyingPeer[];
-  readonly storeOf: (peer: CopyingPeer) => ContentSource;
+  readonly storeOf: (peer: Reachable) => ContentSource;
   /** Whether a node has a blob on its disk now; undefined where it does not answer. */
-  readonly has: (peer: CopyingPeer, blob: PlannedBlob) => Promise<boolean | undefined>;
+  readonly has: (peer: Reachable, blob: PlannedBlob) => Promise<boolean | undefined>;
+  /** The node whose medium is read; absent: this one. Its own copy may stand still, or be whole. */
+  readonly holder?: Reachable;
   readonly clock: Clock;
 }): FanOut {
   const { clock } = of;
@@ -79,7 +83,8 @@ export function createFanOut(of: {
       return [...blobs.filter((_, at) => isOwn[at]), ...blobs.filter((_, at) => !isOwn[at])];
     },
     async elsewhere(blob) {
-      for (const peer of upstream(blob.digest)) {
+      const way = upstream(blob.digest);
+      for (const peer of way) {
         const has = await of.has(peer, blob);
         if (has === true) {
           movement.set(peer.node, { bytes: peer.bytesDone, at: clock.now() });
@@ -87,7 +92,9 @@ export function createFanOut(of: {
         }
         if (has === false && isPatient(peer)) return 'later';
       }
-      return undefined;
+      const { holder } = of;
+      if (holder === undefined || way.some((peer) => peer.node === holder.node)) return undefined;
+      return (await of.has(holder, blob)) === true ? of.storeOf(holder) : undefined;
     },
   };
 }

@@ -23,7 +23,7 @@ const media = (node: string): PeerBundle => ({
 const reader = (node: string): CopyingPeer => ({ node, address: '127.0.0.1', hasMedium: true, bytesDone: 0 });
 
 /** The fan-out of a node that copies from another node's medium; nobody has a blob on its disk yet. */
-function fanOutOf(self: string, peer: string, status: () => number) {
+function fanOutOf(self: string, peer: string, status: () => number, copying = [reader(peer)]) {
   const sources = createSources({
     nodeName: self,
     store: {} as Store,
@@ -31,7 +31,7 @@ function fanOutOf(self: string, peer: string, status: () => number) {
       request: async () => ({ status: status(), discard: async () => {} }),
     } as unknown as HttpClient,
     registryPort: 1,
-    copying: () => [reader(peer)],
+    copying: () => copying,
     hasMedium: () => true,
     clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
   });
@@ -56,4 +56,15 @@ test('what a node does not have yet is waited for; what it cannot say is not', a
   assert.deepEqual(await answers(), new Set([undefined, 'later']));
   status = 503;
   assert.deepEqual(await answers(), new Set([undefined]));
+});
+
+test('what the node with the medium has on its disk is not read from its medium, though its copy stands still', async () => {
+  let status = 200;
+  const fanOut = fanOutOf('a', 'b', () => status, []);
+  const [blob] = blobs;
+  assert.ok(blob !== undefined);
+  const from = await fanOut.elsewhere(blob);
+  assert.equal(typeof from === 'object' ? from.label : from, 'the registry https://127.0.0.1:1');
+  status = 404;
+  assert.equal(await fanOut.elsewhere(blob), undefined);
 });

@@ -59,6 +59,7 @@ export function createSources(of: {
           hasMedium: source.kind === 'media' || of.hasMedium(release, source.bundleDigest),
         }),
         peers: () => of.copying(release, source.bundleDigest),
+        ...(source.kind === 'peer' ? { holder: source.peer } : {}),
         storeOf: (peer) => clientOf(peer.address, hopStore),
         clock: of.clock,
         async has(peer, blob) {
