@@ -122,7 +122,7 @@ test('a node that stands still is not waited for, nor one that does not answer: 
     peers: () => peers,
     storeOf: (peer) => ({ label: peer.node }) as ContentSource,
     has: async (peer) => (peer.node === 'b' ? state.relay : state.reader),
-    clock: { ...still, now: () => now },
+    clock: { ...still, monotonic: () => now },
   });
   const others = [node('b', false, 0), { ...reader, bytesDone: 0 }];
   peers = others;

@@ -57,10 +57,10 @@ export function createFanOut(of: {
   function isPatient(peer: CopyingPeer): boolean {
     const known = movement.get(peer.node);
     if (known === undefined || known.bytes !== peer.bytesDone) {
-      movement.set(peer.node, { bytes: peer.bytesDone, at: clock.now() });
+      movement.set(peer.node, { bytes: peer.bytesDone, at: clock.monotonic() });
       return true;
     }
-    return clock.now() - known.at < patienceMs;
+    return clock.monotonic() - known.at < patienceMs;
   }
 
   /** Whose disk a blob is taken from, the first choice first; nobody's: from the medium. */
@@ -87,7 +87,7 @@ export function createFanOut(of: {
       for (const peer of way) {
         const has = await of.has(peer, blob);
         if (has === true) {
-          movement.set(peer.node, { bytes: peer.bytesDone, at: clock.now() });
+          movement.set(peer.node, { bytes: peer.bytesDone, at: clock.monotonic() });
           return of.storeOf(peer);
         }
         if (has === false && isPatient(peer)) return 'later';
