@@ -15,6 +15,7 @@ import { type Digest, hexOf } from '../oci/digest.ts';
 import type { ContentSource } from '../oci/source.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { CopyProgress } from './meter.ts';
+import type { Pace } from './pace.ts';
 import { planCopy, requireSpace, spaceNeeded } from './plan.ts';
 import { type CopyOutcome, runCopy } from './run.ts';
 import { readWholeRecords } from './whole.ts';
@@ -50,6 +51,7 @@ interface CopyChange {
   readonly onProgress?: (progress: CopyProgress) => void;
   readonly stallMs?: number;
   readonly signal?: AbortSignal;
+  readonly pace?: Pace;
 }
 
 async function copy(from: string, to: string, change: CopyChange = {}): Promise<CopyOutcome> {
@@ -63,6 +65,7 @@ async function copy(from: string, to: string, change: CopyChange = {}): Promise<
       clock: systemClock,
       ...(change.onProgress === undefined ? {} : { onProgress: change.onProgress }),
       ...(change.stallMs === undefined ? {} : { stallMs: change.stallMs }),
+      ...(change.pace === undefined ? {} : { pace: change.pace }),
     });
   } finally {
     await media.close();
@@ -199,6 +202,25 @@ test('a copy that is told to stop stops, and is taken up again', async (t) => {
   });
   assert.equal(outcome.outcome, 'Stopped');
   assert.equal((await copy(media, store)).outcome, 'Whole');
+});
+
+test('a paced copy flushes piece by piece, and keeps what it has flushed when it is told to stop', async (t) => {
+  const { media, store } = await place(t);
+  const stop = new AbortController();
+  let flushes = 0;
+  const pace: Pace = {
+    pieceBytes: 64 * 1024,
+    async flush(act) {
+      flushes += 1;
+      if (flushes === 40) stop.abort();
+      return await act();
+    },
+  };
+  const stopped = await copy(media, store, { pace, signal: stop.signal });
+  assert.equal(stopped.outcome, 'Stopped');
+  const again = await copy(media, store, { pace });
+  assert.ok(again.outcome === 'Whole' && again.bytesWritten < 5 * 1024 * 1024, JSON.stringify(again));
+  assert.ok(flushes >= (6 * 1024 * 1024) / pace.pieceBytes, String(flushes));
 });
 
 test('C24 a copy that cannot end is refused before it begins', async (t) => {
