@@ -207,6 +207,14 @@ test('sluice window open|close --pool', async () => {
   assert.equal(opened.code, 0, opened.stderr);
   assert.match(opened.stderr, /window open on pool command until 2\d{3}-/);
   await stands('command', false, false);
+  const until = '2090-01-01T04:00:00Z';
+  const told = await sluice('open', '--until', until, '--pool', 'command', '-o', 'json');
+  assert.deepEqual(
+    (JSON.parse(told.stdout) as { pool: string; window: string; at: string }[]).map(
+      ({ pool, window, at }) => [pool, window, at],
+    ),
+    [['command', 'open', '2090-01-01T04:00:00.000Z']],
+  );
   const closed = await sluice('close', '--pool', 'machineconfigpool/command');
   assert.equal(closed.code, 0, closed.stderr);
   await stands('command', true, true);

@@ -34,3 +34,33 @@ test('the windows that were open are closed and told, and where none was, that',
     [undefined, undefined, undefined],
   );
 });
+
+test('a script is told as data which windows were opened and closed, and until when', async (t) => {
+  const cluster = await startTestCluster();
+  t.after(() => cluster.close());
+  const { client, kubeconfig } = cluster;
+  for (const name of ['master-0', 'master-1']) {
+    await client.create(client.kinds.NodeUpdate, { metadata: { name }, spec: {} });
+  }
+  const window = async (...words: string[]) => {
+    const ended = await run(join(repository, 'sluice'), ['window', ...words, '--kubeconfig', kubeconfig]);
+    assert.equal(ended.code, 0, ended.stderr);
+    assert.doesNotMatch(ended.stderr, /window (?:open|closed) on/);
+    return ended.stdout;
+  };
+  const opened: unknown = JSON.parse(
+    await window('open', '--until', '2090-01-01T04:00:00Z', '--once', '--nodes', 'master-1', '-o', 'json'),
+  );
+  assert.deepEqual(opened, [
+    { node: 'master-1', state: 'open', window: { notAfter: '2090-01-01T04:00:00Z', once: true } },
+  ]);
+  const seen = JSON.parse(await window('status', '--nodes', 'master-1', '-o', 'json')) as unknown;
+  assert.deepEqual(opened, seen);
+  assert.equal(
+    await window('open', '--until', '1h', '--all', '-o', 'name'),
+    'nodeupdate/master-0\nnodeupdate/master-1\n',
+  );
+  assert.equal(await window('close', '--nodes', 'master-0', '-o', 'name'), 'nodeupdate/master-0\n');
+  assert.deepEqual(JSON.parse(await window('close', '-o', 'json')), [{ node: 'master-1', state: 'closed' }]);
+  assert.deepEqual(JSON.parse(await window('close', '-o', 'json')), []);
+});

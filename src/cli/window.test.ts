@@ -75,3 +75,23 @@ test('the answer says for which release alone a window is open', (t) => {
   });
   assert.match(shown.stdout, /^open until [^ ]*:\d\dZ \(.*only into 2\.0\.0/);
 });
+
+test('the window of this host is told as data where that is asked for, when it is opened as later', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'sluice-window-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'marker');
+  const window = (...words: string[]) => {
+    const all = ['window', ...words, '--marker', path, '-o', 'json'];
+    const { stdout, stderr } = spawnSync(join(repository, 'sluice'), all, { encoding: 'utf8' });
+    assert.doesNotMatch(stderr, /window (?:open|closed) on/);
+    return JSON.parse(stdout) as unknown;
+  };
+  const marker = { notAfter: Date.parse('2090-01-01T04:00:00Z') / 1000, once: false };
+  assert.deepEqual(window('open', '--until', '2090-01-01T04:00:00Z'), {
+    path,
+    state: 'open',
+    kind: 'allowed',
+    marker,
+  });
+  assert.deepEqual(window('close'), { path, state: 'closed', wasThere: true });
+});

@@ -1,11 +1,12 @@
 import { Command, Option } from 'commander';
 import type { NodeUpdate } from '../api/resources.ts';
-import { type WindowState, windowState } from '../api/window.ts';
+import { windowState } from '../api/window.ts';
 import { SluiceError } from '../errors/error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { bareName } from './arguments.ts';
 import { type ConnectOptions, connect, withConnection } from './connect.ts';
 import {
+  type Format,
   formatFlag,
   formatHelp,
   humanDuration,
@@ -17,6 +18,7 @@ import {
 } from './output.ts';
 import { noSuchNode } from './unknown-node.ts';
 import { hostNote, upOfMachine } from './up-directory.ts';
+import { isData, printHost, printNodes, printPools, type WindowRow } from './window-data.ts';
 import { endOf, endWords, longWindowWarning } from './window-end.ts';
 
 interface WindowOptions extends ConnectOptions {
@@ -47,9 +49,11 @@ export function command(): Command {
     .option('--once', 'the first reboot closes it')
     .option('--release <version>', 'only into this release')
     .addOption(poolOption())
+    .option(formatFlag, formatHelp)
     .action((options: WindowOptions) => openWindow(options));
   const close = where(root.command('close').description('Take the permission back'))
     .addOption(poolOption())
+    .option(formatFlag, formatHelp)
     .action(closeWindow);
   const status = where(root.command('status').alias('ls').description('Show where a window is open'))
     .option(formatFlag, formatHelp)
@@ -67,6 +71,7 @@ Examples:
   sluice window open --until 2h --once --host       This host, for one reboot within two hours
   sluice window open --until 2h --all               Every node of the cluster
   sluice window open --until 4h --nodes master-0,master-1 --release 1.1.0
+  sluice window open --until 2h --all -o json       What was opened, and until when, for a script
   sluice window status
   sluice window close --all
   sluice window close --host
@@ -82,16 +87,25 @@ function poolOption(): Option {
 }
 
 async function setWindowOfPool(options: WindowOptions, given: string, until: number | null): Promise<void> {
-  const pool = bareName(given, 'machineconfigpool');
-  const { setPoolWindow } = await import('../rollout/pool-controller.ts');
+  const format = parseFormat(options.output);
+  const name = bareName(given, 'machineconfigpool');
+  const { poolWindows, setPoolWindow } = await import('../rollout/pool-controller.ts');
   const client = await connect(options);
   try {
-    await setPoolWindow(client, pool, until);
+    await setPoolWindow(client, name, until);
+    if (isData(format)) {
+      const pools = (await poolWindows(client, Date.now())) ?? [];
+      await printPools(
+        pools.filter(({ pool }) => pool === name),
+        format,
+      );
+      return;
+    }
   } finally {
     await client.close();
   }
-  if (until !== null) note(`window open on pool ${pool} until ${endWords(options.until ?? '', until)}`);
-  else note(`pool ${pool} is open in its weekly windows alone`);
+  if (until !== null) note(`window open on pool ${name} until ${endWords(options.until ?? '', until)}`);
+  else note(`pool ${name} is open in its weekly windows alone`);
 }
 
 function where(command: Command): Command {
@@ -174,6 +188,7 @@ function isOfCluster(place: WindowPlace): boolean {
 }
 
 async function openWindow(options: WindowOptions): Promise<void> {
+  const format = parseFormat(options.output);
   const now = Date.now();
   const end = endOf(options.until ?? '', now);
   const place = placeOf(options, process.env);
@@ -188,44 +203,51 @@ async function openWindow(options: WindowOptions): Promise<void> {
   if (!isOfCluster(place)) {
     const { writeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
-    await writeMarker(path, { notAfter: Math.floor(end / 1000), once, ...release });
+    const marker = { notAfter: Math.floor(end / 1000), once, ...release };
+    await writeMarker(path, marker);
+    if (await printHost(path, { kind: 'allowed', marker }, format)) return;
     note(`window open on this host ${said} (${path})`);
     return;
   }
   const windows = await import('../rollout/window.ts');
   const window = { notAfter: `${new Date(end).toISOString().slice(0, 19)}Z`, once, ...release };
+  const opened: WindowRow[] = [];
   await eachNode({ ...options, ...(nodes === undefined ? {} : { nodes }) }, async (client, name, node) => {
     await windows.openWindow(client, name, window);
-    note(`window open on ${name} ${said}`);
+    opened.push({ node: name, state: 'open', window });
+    if (!isData(format)) note(`window open on ${name} ${said}`);
     const unfit = otherReleaseWarning(options.release, name, node.status?.staged?.version);
     if (unfit !== undefined) note(unfit);
   });
+  await printNodes(opened, format);
 }
 
 async function closeWindow(options: WindowOptions): Promise<void> {
+  const format = parseFormat(options.output);
   if (options.pool !== undefined) return await setWindowOfPool(options, options.pool, null);
   if (!isOfCluster(placeOf(options, process.env))) {
     const { removeMarker } = await import('../finalize/marker.ts');
     const { path } = await markerOf(options);
-    note(
-      (await removeMarker(path))
-        ? `window closed on this host (${path})`
-        : `no window is open here (${path})`,
-    );
+    const wasThere = await removeMarker(path);
+    if (format === 'json' || format === 'yaml') {
+      return await printObject({ path, state: 'closed', wasThere }, format);
+    }
+    if (format === 'name') return print(path);
+    note(wasThere ? `window closed on this host (${path})` : `no window is open here (${path})`);
     return;
   }
   const windows = await import('../rollout/window.ts');
   const now = Date.now();
-  let closed = 0;
+  const closed: WindowRow[] = [];
   await eachNode(options, async (client, name, node) => {
     if (node.spec.window === undefined) return;
     // One that has ended is taken away too: the clock of a node may be behind.
     await windows.closeWindow(client, name);
     if (windowState(node, now) !== 'open') return;
-    closed += 1;
-    note(`window closed on ${name}`);
+    closed.push({ node: name, state: 'closed', window: undefined });
+    if (!isData(format)) note(`window closed on ${name}`);
   });
-  if (closed > 0) return;
+  if ((await printNodes(closed, format)) || closed.length > 0) return;
   const { nodes = 'all' } = options;
   note(nodes === 'all' ? 'no window was open on any node' : `no window was open (--nodes ${nodes})`);
 }
@@ -242,10 +264,7 @@ async function showWindows(options: WindowOptions): Promise<void> {
       found.kind === 'allowed'
         ? markerAllows(found.marker, only === undefined ? {} : { version: only }, Date.now())
         : found;
-    if (format === 'json' || format === 'yaml') {
-      return await printObject({ path, state: look.kind === 'allowed' ? 'open' : 'closed', ...look }, format);
-    }
-    if (format === 'name') return print(path);
+    if (await printHost(path, look, format)) return;
     if (look.kind === 'denied') return print(`closed: ${look.message}`);
     const { notAfter, once, release } = look.marker;
     const end =
@@ -257,12 +276,11 @@ async function showWindows(options: WindowOptions): Promise<void> {
     );
   }
   if (options.nodes === undefined && options.all !== true && (await showPools(options, format))) return;
-  const rows: { node: string; state: WindowState; window: NodeUpdate['spec']['window'] }[] = [];
+  const rows: WindowRow[] = [];
   await eachNode(options, async (_, name, update) => {
     rows.push({ node: name, state: windowState(update, Date.now()), window: update.spec.window });
   });
-  if (format === 'json' || format === 'yaml') return await printObject(rows, format);
-  if (format === 'name') return print(rows.map(({ node }) => `nodeupdate/${node}`).join('\n'));
+  if (await printNodes(rows, format)) return;
   printTable(
     ['NODE', 'WINDOW', 'ENDS IN', 'ONCE', 'RELEASE'],
     rows.map(({ node, state, window }) => {
@@ -280,29 +298,22 @@ async function showWindows(options: WindowOptions): Promise<void> {
 }
 
 /** On OpenShift the machine-config operator reboots nodes, pool by pool. Answers whether there are pools. */
-async function showPools(options: WindowOptions, format: ReturnType<typeof parseFormat>): Promise<boolean> {
+async function showPools(options: WindowOptions, format: Format): Promise<boolean> {
   const { poolWindows } = await import('../rollout/pool-controller.ts');
   const now = Date.now();
   const client = await connect(options);
   const pools = await poolWindows(client, now).finally(() => client.close());
   if (pools === undefined) return false;
-  if (format === 'json' || format === 'yaml') {
-    const time = (at: number | undefined) => (at === undefined ? {} : { at: new Date(at).toISOString() });
-    await printObject(
-      pools.map(({ at, ...pool }) => ({ ...pool, ...time(at) })),
-      format,
-    );
-  } else if (format === 'name') print(pools.map(({ pool }) => `machineconfigpool/${pool}`).join('\n'));
-  else
-    printTable(
-      ['POOL', 'WINDOW', 'CHANGES IN', 'PAUSED BY'],
-      pools.map(({ pool, window, at, pausedBy, problem }) => [
-        pool,
-        problem === undefined ? window : `${window}: ${problem}`,
-        at === undefined ? '' : humanDuration(at - now),
-        pausedBy ?? '',
-      ]),
-    );
+  if (await printPools(pools, format)) return true;
+  printTable(
+    ['POOL', 'WINDOW', 'CHANGES IN', 'PAUSED BY'],
+    pools.map(({ pool, window, at, pausedBy, problem }) => [
+      pool,
+      problem === undefined ? window : `${window}: ${problem}`,
+      at === undefined ? '' : humanDuration(at - now),
+      pausedBy ?? '',
+    ]),
+  );
   return true;
 }
 
