@@ -1,11 +1,30 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startTestCluster } from '../../tests/cluster.ts';
 import { repository } from '../../tests/tier.ts';
+import { linkRoute } from '../console/link.ts';
+import { serveNodeSocket } from '../node/socket.ts';
+import { silentLogger } from '../observe/log.ts';
+import { run } from '../process/run.ts';
 import { shellWord } from '../process/shell.ts';
+
+test('a new link is given alone, or as data beside the address of the console', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'sluice-console-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const socket = join(directory, 'console.sock');
+  const made = { url: 'http://127.0.0.1:1/', link: 'http://127.0.0.1:1/#code=abc' };
+  const server = await serveNodeSocket(socket, { [linkRoute]: async () => made }, silentLogger);
+  t.after(() => server.close());
+  const ask = async (...words: string[]) =>
+    (await run(join(repository, 'sluice'), ['console', 'link', '--socket', socket, ...words])).stdout;
+  assert.equal(await ask(), `${made.link}\n`);
+  assert.deepEqual(JSON.parse(await ask('-o', 'json')), made);
+});
 
 /** What a console says until its link is there; it ends with the test at the latest. */
 async function firstWords(t: TestContext, program: string, ...words: string[]): Promise<string> {

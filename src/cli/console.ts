@@ -5,7 +5,7 @@ import type { ConsoleReady } from '../console/run.ts';
 import { SluiceError } from '../errors/error.ts';
 import { shellWord } from '../process/shell.ts';
 import { type ConnectOptions, findCluster, withConnection } from './connect.ts';
-import { note, print } from './output.ts';
+import { formatFlag, formatHelp, note, parseFormat, print, printObject } from './output.ts';
 import {
   clusterPlaces,
   findUpDirectories,
@@ -32,6 +32,7 @@ interface LinkOptions {
   readonly socket?: string;
   readonly dir?: string;
   readonly kubeconfig?: string;
+  readonly output?: string;
 }
 
 const socketName = 'console.sock';
@@ -61,6 +62,7 @@ export function command(): Command {
       `the directory of sluice up (default: that of the kubeconfig, ${upDirectoryDefault})`,
     )
     .option('--kubeconfig <file>', 'finds the directory of sluice up')
+    .option(formatFlag, formatHelp)
     .action((_: object, self: Command) => link(self.optsWithGlobals() as LinkOptions));
   root.addHelpText(
     'after',
@@ -71,6 +73,7 @@ rights of the token; what they may not do is greyed, and says which right is mis
 Examples:
   sluice console                                     On loopback, a free port; prints the link
   sluice console link --dir ./rehearsal              A new link to the console of sluice up
+  sluice console link --dir ./rehearsal -o json      Its address and the link, for a script
   sluice console --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key --no-link
   sluice console --listen 127.0.0.1:8080 --prefix /sluice --public-url https://apps.example.com`,
   );
@@ -166,6 +169,7 @@ function publicOf(text: string): string {
 }
 
 async function link(options: LinkOptions): Promise<void> {
+  const format = parseFormat(options.output);
   const { existsSync } = await import('node:fs');
   const { askForLink } = await import('../console/link.ts');
   const { named, directories: looked } = findUpDirectories(options, process.env);
@@ -180,5 +184,7 @@ async function link(options: LinkOptions): Promise<void> {
       ),
     });
   }
-  print((await askForLink(socket)).link);
+  const made = await askForLink(socket);
+  if (format === 'json' || format === 'yaml') await printObject(made, format);
+  else print(made.link);
 }
