@@ -181,22 +181,18 @@ export function createCopier(options: CopierOptions): Copier {
       job.planned = true;
       requireSpace(plan, await store.space());
       const fanOut = options.fanOut(release, source);
-      const missing = fanOut?.order(plan.missing) ?? plan.missing;
-      outcome = await runCopy(
-        { ...plan, missing },
-        {
-          ...(fanOut === undefined ? {} : { elsewhere: (blob) => fanOut.elsewhere(blob) }),
-          ...(options.pace === undefined ? {} : { pace: options.pace }),
-          signal,
-          clock,
-          onProgress: (progress) => {
-            count?.(progress);
-            showProgress(job, bundle.digest, progress, rate);
-          },
-          ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
-          ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      outcome = await runCopy(plan, {
+        ...(fanOut === undefined ? {} : { elsewhere: (blob) => fanOut.elsewhere(blob) }),
+        ...(options.pace === undefined ? {} : { pace: options.pace }),
+        signal,
+        clock,
+        onProgress: (progress) => {
+          count?.(progress);
+          showProgress(job, bundle.digest, progress, rate);
         },
-      );
+        ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
+        ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      });
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!isSluiceError(error)) throw error;

@@ -59,7 +59,7 @@ async function play(nodes: readonly CopyingPeer[]) {
   for (let turn = 0; turn < 4; turn += 1) {
     for (const { self, fanOut } of fanOuts) {
       const disk = disks.get(self.node);
-      for (const blob of fanOut.order(blobs)) {
+      for (const blob of blobs) {
         if (disk?.has(blob.digest) === true) continue;
         const from = await fanOut.elsewhere(blob);
         if (from === 'later') continue;
@@ -97,19 +97,61 @@ test('the node with the medium sends each byte once, and the others send their s
   assert.ok(Math.min(sent.get('b') ?? 0, sent.get('c') ?? 0) > 100, JSON.stringify([...sent]));
 });
 
-test('a node with the medium begins with its share; one without keeps the order, which is that of all', () => {
-  const nodes = [node('a', true), node('b', true), node('c')];
-  const [first, ...others] = nodes.map((self) => {
-    const peers = () => nodes.filter((each) => each !== self);
-    const storeOf = () => assert.fail('nothing is read');
-    return createFanOut({ self: () => self, peers, storeOf, has: async () => false, clock: still }).order(
-      blobs,
-    );
-  });
-  const own = blobs.filter((blob) => owner(blob.digest, nodes.slice(0, 2)) === nodes[0]);
-  assert.deepEqual(first?.slice(0, own.length), own);
-  assert.equal(first?.length, blobs.length);
-  assert.deepEqual(others[1], blobs);
+test('nodes never wait for each other, wherever media go and whoever comes, leaves or has a part already', async () => {
+  const few = blobs.slice(0, 60);
+  await fc.assert(
+    fc.asyncProperty(fc.nat(), fc.nat(250), async (seed, eventsEnd) => {
+      let random = seed;
+      const chance = () => {
+        random = (random * 1_103_515_245 + 12_345) % 2 ** 31;
+        return random / 2 ** 31;
+      };
+      const nodes = ['a', 'b', 'c', 'd'].map((name) => {
+        const disk = new Set<string>(few.filter(() => chance() < 0.3).map((blob) => blob.digest));
+        const copies = chance() < 0.7;
+        return {
+          ...node(name),
+          hasMedium: chance() < 0.5,
+          copies,
+          disk,
+          queue: [...few],
+          work: [...few].slice(0, 0),
+        };
+      });
+      const fanOuts = nodes.map((self) =>
+        createFanOut({
+          self: () => self,
+          peers: () => nodes.filter((each) => each !== self && each.copies),
+          storeOf: (peer) => ({ label: peer.node }) as ContentSource,
+          has: async (peer, blob) => nodes.find((each) => each.node === peer.node)?.disk.has(blob.digest),
+          clock: still,
+        }),
+      );
+      let waited = 0;
+      for (let turn = 0; nodes.some((each) => each.copies); turn += 1) {
+        const at = Math.floor(chance() * nodes.length);
+        const one = nodes[at] ?? assert.fail();
+        const event = turn < eventsEnd ? chance() : 1;
+        if (event < 0.02) one.hasMedium = !one.hasMedium;
+        else if (event < 0.04) {
+          Object.assign(one, { copies: !one.copies, queue: [...few], work: [] });
+        }
+        if (!one.copies) continue;
+        one.queue = one.queue.filter((blob) => !one.disk.has(blob.digest));
+        one.work.push(...one.queue.splice(0, 3 - one.work.length));
+        const blob = one.work[Math.floor(chance() * one.work.length)];
+        if (blob === undefined) one.copies = false;
+        else if ((await fanOuts[at]?.elsewhere(blob)) === 'later') waited += 1;
+        else {
+          one.disk.add(blob.digest);
+          one.work = one.work.filter((each) => each !== blob);
+          waited = 0;
+        }
+        assert.ok(waited < 400, 'each waits for another');
+      }
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test('a node that stands still is not waited for, nor one that does not answer: the next on the way is asked', async () => {

@@ -18,8 +18,6 @@ type Reachable = Pick<CopyingPeer, 'node' | 'address'>;
 
 /** How one node shares a copy with others that make the same one: the medium is read once, not once per node. */
 export interface FanOut {
-  /** What this node reads from the medium comes first: others wait for it. */
-  order(blobs: readonly PlannedBlob[]): PlannedBlob[];
   /** For `CopyOptions.elsewhere`. */
   elsewhere(blob: PlannedBlob): Promise<ContentSource | 'later' | undefined>;
 }
@@ -34,7 +32,8 @@ const patienceMs = 45_000;
  * read their shares through it, but for what it has on its disk.
  *
  * Shares are found by rendezvous hashing: each node finds the same ones by itself, and a node that joins or leaves moves
- * only its own share.
+ * only its own share. All copy in one order: so the first blob that is lacking where its share is, is always one that
+ * somebody works on, however shares have moved meanwhile.
  *
  * @param of.self asked again and again: what others see of this node, for else two would wait for each other.
  * @param of.peers asked again and again: who copies, and how far each is.
@@ -78,10 +77,6 @@ export function createFanOut(of: {
   }
 
   return {
-    order(blobs) {
-      const isOwn = blobs.map((blob) => upstream(blob.digest).length === 0);
-      return [...blobs.filter((_, at) => isOwn[at]), ...blobs.filter((_, at) => !isOwn[at])];
-    },
     async elsewhere(blob) {
       const way = upstream(blob.digest);
       for (const peer of way) {
