@@ -38,8 +38,10 @@ test('a request for what no disk carries is said to wait, for what, and how it i
     `the request for ${name} stands and waits: .*at hand: ocp-release-bundle-1.0.0-x86_64\\)` +
       `\n {2}next: Attach the disk.*media attach PATH --node NODE.*release cancel ${name}\\.`,
   );
-  const asked = await sluice('release', 'add', name, '--no-wait');
+  const asked = await sluice('release', 'add', name, '--no-wait', '-o', 'json');
   assert.equal(asked.code, 0, asked.all);
+  const { heldBy, ...data } = JSON.parse(asked.stdout) as { name: string; heldBy: string[] };
+  assert.deepEqual([data.name, heldBy], [name, []]);
   assert.match(asked.stderr, waits);
   assert.doesNotMatch(asked.stderr, /copy it now/);
   const waited = await sluice('release', 'add', name);
@@ -110,6 +112,13 @@ test('attach, see, add, and be told when the disk may go', async () => {
   const again = await sluice('release', 'add', '1.1.0', '--wait');
   assert.equal(again.code, 0);
   assert.match(again.stderr, /was asked for already/);
+  const told = await sluice('release', 'add', '1.1.0', '-o', 'json');
+  const data = JSON.parse(told.stdout) as { name: string; state: string; nodes: Record<string, unknown>[] };
+  assert.deepEqual(
+    [data.name, data.state, data.nodes.map(({ node, state }) => [node, state])],
+    [two.name, 'Available', [['master-0', 'verified']]],
+  );
+  assert.doesNotMatch(told.stderr, /is available|next:/);
 
   const rows = JSON.parse((await sluice('release', 'ls', '-o', 'json')).stdout) as {
     name: string;
@@ -160,6 +169,10 @@ test('a release that nothing uses says what it would free, then frees it', async
     return dry.code === 0 && /may go and frees [\d.]+ MiB on 1 node/.test(dry.stderr);
   });
   assert.match((await sluice('release', 'ls')).stdout, /1\.0\.0/);
+  const may = await sluice('release', 'rm', '1.0.0', '--dry-run', '-o', 'json');
+  const { bytesOnEach, ...rest } = JSON.parse(may.stdout) as { bytesOnEach: number };
+  assert.deepEqual(rest, { name: one.name, state: 'MayGo', nodes: ['master-0'] });
+  assert.ok(bytesOnEach > 0);
   const removed = await sluice('release', 'rm', '1.0.0');
   assert.equal(removed.code, 0, removed.all);
   assert.match(removed.stderr, /is removed from 1 node, [\d.]+ MiB are freed$/m);

@@ -17,6 +17,11 @@ export function parseFormat(word: string | undefined): Format {
   throw new SluiceError('Usage', `-o ${word} is not a format`, { next: `Use one of: ${formatHelp}.` });
 }
 
+/** A format for the next program: what is done is told in it, and not in words besides. */
+export function isData(format: Format): boolean {
+  return format !== 'table' && format !== 'wide';
+}
+
 /** What was asked for: standard output. Commands in it are shown as the program was called. */
 export function print(text: string): void {
   process.stdout.write(`${asCalled(text)}\n`);

@@ -13,8 +13,10 @@ import { trustedKeys } from '../release/trusted-keys.ts';
 import { openClusterContent } from './cluster-content.ts';
 import { leave } from './leave.ts';
 import {
+  type Format,
   humanBytes,
   humanDuration,
+  isData,
   note,
   paint,
   parseFormat,
@@ -32,6 +34,7 @@ import {
   progressRows,
   type ReleaseFacts,
   type ReleaseRow,
+  releaseData,
   releaseRows,
   secondsUntilDone,
 } from './release-view.ts';
@@ -82,6 +85,7 @@ function colourOf(state: string): 'green' | 'yellow' | 'red' | 'cyan' {
 }
 
 export async function add(client: KubeClient, text = '', options: Options): Promise<void> {
+  const format = parseFormat(options.output);
   const facts = await gather(client);
   const name = resolveName(text, facts);
   const held = facts.bundles.filter((each) => each.heldBy.length > 0).map((each) => each.name);
@@ -91,19 +95,41 @@ export async function add(client: KubeClient, text = '', options: Options): Prom
     if (!facts.bundles.some((each) => each.name === name)) {
       const waits = waitsForMedia(name, facts);
       note(`  ${waits.message}`);
-      return note(`  next: ${waits.next}`);
+      note(`  next: ${waits.next}`);
+    } else if (!isData(format)) {
+      note(`  the nodes copy it now; see how it goes: sluice release status ${text}`);
     }
-    return note(`  the nodes copy it now; see how it goes: sluice release status ${text}`);
+    return await printAdded(client, name, format);
   }
-  await untilAvailable(client, name, options.timeoutMs);
+  const available = await untilAvailable(client, name, options.timeoutMs);
+  if (available === undefined) return;
+  if (isData(format)) await printAdded(client, name, format);
+  else sayAvailable(available.facts, name, available.nodes);
 }
 
-/** Shows bars until every node holds it. Errors: what a person must mend; Timeout. */
+/** How the release stands now that it is asked for, where that is wanted as data. */
+async function printAdded(client: KubeClient, name: string, format: Format): Promise<void> {
+  if (format === 'name') return print(name);
+  if (format !== 'json' && format !== 'yaml') return;
+  const [facts, nodes, updates] = await Promise.all([
+    gather(client),
+    controlPlane(client),
+    client.list(client.kinds.NodeUpdate),
+  ]);
+  const row = releaseRows(facts).find((each) => each.name === name);
+  if (row !== undefined)
+    await printObject(releaseData(row, progressRows(name, updates.items, nodes)), format);
+}
+
+/**
+ * Shows bars until every node holds it; undefined where a person stopped watching. Errors: what a person must mend;
+ * Timeout.
+ */
 async function untilAvailable(
   client: KubeClient,
   name: string,
   timeoutMs: number | undefined,
-): Promise<void> {
+): Promise<{ readonly facts: ReleaseFacts; readonly nodes: number } | undefined> {
   const progress = createProgress();
   const endsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
   const signal = terminationSignal();
@@ -120,7 +146,7 @@ async function untilAvailable(
       progress.update(rows);
       if (conditionOf(conditions, 'Available')?.status === 'True') {
         progress.end();
-        return sayAvailable(facts, name, nodes.length);
+        return { facts, nodes: nodes.length };
       }
       const trouble = conditionOf(conditions, 'Degraded');
       const message = trouble?.status === 'True' ? trouble.message : '';
@@ -145,10 +171,11 @@ async function untilAvailable(
       await systemClock.sleep(lookMs, signal).catch(() => {});
       if (signal.aborted) {
         progress.end();
-        return leave(`the nodes go on copying ${name}`, [
+        leave(`the nodes go on copying ${name}`, [
           `see how it goes: sluice release status ${name}`,
           `give it up: sluice release cancel ${name}`,
         ]);
+        return undefined;
       }
     }
   } finally {
@@ -184,6 +211,7 @@ function sayAvailable(facts: ReleaseFacts, name: string, nodes: number): void {
 }
 
 export async function remove(client: KubeClient, text = '', options: Options): Promise<void> {
+  const format = parseFormat(options.output);
   const facts = await gather(client);
   const name = resolveName(text, facts, 'See what the nodes hold: sluice release ls');
   const bundle = facts.bundles.find((each) => each.name === name && each.heldBy.length > 0);
@@ -194,19 +222,30 @@ export async function remove(client: KubeClient, text = '', options: Options): P
     bytes === undefined
       ? ''
       : ` and frees ${humanBytes(bytes)} on ${holders === 1 ? nodes : `each of ${nodes}`}`;
+  /** Prints it as data where that is wanted; answers whether it was. */
+  const told = async (state: 'MayGo' | 'Removing' | 'Removed') => {
+    if (format === 'name') print(name);
+    else if (format === 'json' || format === 'yaml') {
+      await printObject({ name, state, nodes: bundle?.heldBy ?? [], bytesOnEach: bytes }, format);
+    }
+    return isData(format);
+  };
   if (options.dryRun === true) {
     const against = await refusal(client, name);
+    if (against === undefined && (await told('MayGo'))) return;
     if (against === undefined) return note(`${name} may go${amount} (nothing was removed)`);
     if (amount !== '') note(`without ${name} there would be ${humanBytes(bytes ?? 0)} more on each node`);
     throw against;
   }
   await giveUpRelease(client, name);
   if (options.wait === false || bundle === undefined) {
+    if (await told(bundle === undefined ? 'Removed' : 'Removing')) return;
     note(`${name} is given up${amount}`);
     return note('  the nodes remove it now; see how it stands: sluice release ls');
   }
   if (!(await untilRemoved(client, name, options.timeoutMs ?? 0)))
     return leave(`the nodes go on removing ${name}`, ['see how it stands: sluice release ls']);
+  if (await told('Removed')) return;
   const freed =
     bytes === undefined ? '' : `, ${humanBytes(bytes)} are freed${holders === 1 ? '' : ' on each'}`;
   note(`${name} is removed from ${nodes}${freed}`);
@@ -262,11 +301,7 @@ export async function status(client: KubeClient, text: string | undefined, optio
   const progress = (row: ReleaseRow) => progressRows(row.name, updates.items, nodes);
   if (format === 'json' || format === 'yaml') {
     return await printObject(
-      rows.map((row) => ({
-        ...row,
-        secondsLeft: secondsUntilDone(progress(row)),
-        nodes: progress(row).map(({ label, ...each }) => ({ node: label, state: 'copying', ...each })),
-      })),
+      rows.map((row) => releaseData(row, progress(row))),
       format,
     );
   }

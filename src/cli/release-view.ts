@@ -138,6 +138,15 @@ export function secondsUntilDone(rows: readonly NodeProgress[]): number | undefi
   return Math.max(...left.map((each) => each ?? 0));
 }
 
+/** A release as data, with how far each node is. */
+export function releaseData(row: ReleaseRow, progress: readonly NodeProgress[]): object {
+  return {
+    ...row,
+    secondsLeft: secondsUntilDone(progress),
+    nodes: progress.map(({ label, ...each }) => ({ node: label, state: 'copying', ...each })),
+  };
+}
+
 /**
  * The full name of what a person wrote: a bundle's name as it is, a version by what is at hand.
  * Undefined where nothing fits; several where a version stands for more than one architecture.

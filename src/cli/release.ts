@@ -19,12 +19,14 @@ export function command(): Command {
     .option('--wait', 'show the progress of every node until all hold it (the default)', true)
     .option('--no-wait', 'only ask for it')
     .option('--timeout <duration>', 'give up waiting after this long (90m, 2h)')
+    .option(formatFlag, formatHelp)
     .action(run('add'));
   withConnection(root.command('rm').description('Free the space of a release that nothing uses'))
     .argument('<release>', "a bundle's name, or a version")
     .option('--dry-run', 'only say what it would free, and whether it may go')
     .option('--no-wait', 'do not wait until every node has removed it')
     .option('--timeout <duration>', 'give up waiting after this long', '5m')
+    .option(formatFlag, formatHelp)
     .action(run('remove'));
   withConnection(root.command('status').description('How a release stands, on each node'))
     .argument('[release]', "a bundle's name, or a version (default: all)")
@@ -101,11 +103,13 @@ The same by hand: kubectl edit internalreleaseimage cluster
 Examples:
   sluice release ls
   sluice release add 1.1.0
+  sluice release add 1.1.0 --no-wait -o json
   sluice release status 1.1.0
   sluice release pause 1.1.0               The copy holds until resume
   sluice release resume 1.1.0
   sluice release cancel 1.1.0              Give it up, and free what has come of it
   sluice release rm 1.0.0 --dry-run
+  sluice release rm 1.0.0 -o json          What was removed, from where, and what it freed
   sluice release preload /run/media/SLUICE --root /mnt/sysroot/var/lib/sluice/store --key sluice.pub
   sluice release catalogs 1.1.0            The objects, to look at
   sluice release catalogs 1.1.0 --dry-run  What applying them would change

@@ -2,18 +2,13 @@ import type { NodeUpdate } from '../api/resources.ts';
 import type { WindowState } from '../api/window.ts';
 import type { MarkerLook } from '../finalize/marker.ts';
 import type { PoolStatus } from '../rollout/pool-controller.ts';
-import { type Format, print, printObject } from './output.ts';
+import { type Format, isData, print, printObject } from './output.ts';
 
 /** How the window of a node stands, as data. */
 export interface WindowRow {
   readonly node: string;
   readonly state: WindowState;
   readonly window: NodeUpdate['spec']['window'];
-}
-
-/** A format for the next program: what is done is told in it, and not in words besides. */
-export function isData(format: Format): boolean {
-  return format !== 'table' && format !== 'wide';
 }
 
 /** Prints windows of nodes where they are asked for as data; answers whether they were. */

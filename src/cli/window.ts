@@ -10,6 +10,7 @@ import {
   formatFlag,
   formatHelp,
   humanDuration,
+  isData,
   note,
   parseFormat,
   print,
@@ -18,7 +19,7 @@ import {
 } from './output.ts';
 import { noSuchNode } from './unknown-node.ts';
 import { hostNote, upOfMachine } from './up-directory.ts';
-import { isData, printHost, printNodes, printPools, type WindowRow } from './window-data.ts';
+import { printHost, printNodes, printPools, type WindowRow } from './window-data.ts';
 import { endOf, endWords, longWindowWarning } from './window-end.ts';
 
 interface WindowOptions extends ConnectOptions {
