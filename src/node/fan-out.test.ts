@@ -182,15 +182,23 @@ test('a node that stands still is not waited for, nor one that does not answer: 
   state.relay = true;
   assert.equal(await answer(), 'b');
   state.relay = false;
+  assert.equal(await answer(), 'later');
+  now += 9_000;
+  assert.equal(await answer(), 'later');
+  now += 2_000;
+  assert.equal(await answer(), 'm', 'b has begun later than the others');
+  assert.equal(await answer(), 'm', 'and is not waited for again at once');
+  now += 61_000;
+  assert.equal(await answer(), 'later', 'it may have caught up');
+  state.relay = undefined;
+  state.reader = false;
   for (let turn = 0; turn < 5; turn += 1) {
-    now += 30_000;
+    now += 100_000;
     peers = others.map((peer) => ({ ...peer, bytesDone: turn + 1 }));
-    assert.equal(await answer(), 'later', 'b moves, so it is waited for');
+    assert.equal(await answer(), 'later', 'the reader moves, so it is waited for');
   }
-  now += 46_000;
-  assert.equal(await answer(), 'm', 'b stands still');
-  state.reader = undefined;
-  assert.equal(await answer(), undefined, 'nobody else answers');
+  now += 121_000;
+  assert.equal(await answer(), undefined, 'it stands still');
   peers = [];
   assert.equal(await answer(), undefined, 'they are gone');
 });

@@ -22,8 +22,13 @@ export interface FanOut {
   elsewhere(blob: PlannedBlob): Promise<ContentSource | 'later' | undefined>;
 }
 
-/** A node that has not moved for so long is not waited for. Its status tells of progress every twenty seconds. */
-const patienceMs = 45_000;
+/** A node that has not moved for so long is not waited for. Its status tells of progress every twenty seconds, and of steps that are a hundredth of the release. */
+const patienceMs = 120_000;
+/** A relay is waited for so long for one blob, and longer for what takes longer at so many bytes a second. */
+const relayPatienceMs = 10_000;
+const relayBytesPerSecond = 16 * 1024 * 1024;
+/** One that was waited for in vain has begun later than the others: for so long it is asked, and not waited for. */
+const behindMs = 60_000;
 
 /**
  * What is on media is read by the nodes that they are attached to, each its share. Any other node takes its own share
@@ -62,6 +67,21 @@ export function createFanOut(of: {
     return clock.monotonic() - known.at < patienceMs;
   }
 
+  /** Since when each blob is waited for, of those that a relay is to bring; and relays that are behind, until when. */
+  const waits = new Map<Digest, number>();
+  const behind = new Map<string, number>();
+
+  function isBehind(relay: CopyingPeer, blob: PlannedBlob): boolean {
+    const now = clock.monotonic();
+    if ((behind.get(relay.node) ?? now) > now) return true;
+    const since = waits.get(blob.digest) ?? now;
+    waits.set(blob.digest, since);
+    if (now - since < relayPatienceMs + (blob.size / relayBytesPerSecond) * 1000) return false;
+    behind.set(relay.node, now + behindMs);
+    waits.clear(); // What waited with it begins anew when it is waited for again.
+    return true;
+  }
+
   /** Whose disk a blob is taken from, the first choice first; nobody's: from the medium. */
   function upstream(digest: Digest): CopyingPeer[] {
     const self = of.self();
@@ -83,9 +103,11 @@ export function createFanOut(of: {
         const has = await of.has(peer, blob);
         if (has === true) {
           movement.set(peer.node, { bytes: peer.bytesDone, at: clock.monotonic() });
+          waits.delete(blob.digest);
           return of.storeOf(peer);
         }
-        if (has === false && isPatient(peer)) return 'later';
+        const isLast = peer === way.at(-1);
+        if (has === false && isPatient(peer) && (isLast || !isBehind(peer, blob))) return 'later';
       }
       const { holder } = of;
       if (holder === undefined || way.some((peer) => peer.node === holder.node)) return undefined;

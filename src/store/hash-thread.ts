@@ -3,8 +3,8 @@ import { algorithmOf, type Digest } from '../oci/digest.ts';
 
 /**
  * Hashes files on a thread of its own, so that a copy goes on and requests are answered while a blob is read back.
- * The thread lives while there is something to do, and a little longer. It takes the processor only when nobody else
- * wants it (on Linux the priority is that of the thread): others' flushes have to be scheduled as well.
+ * The thread lives while there is something to do, and a little longer. Others come before it at the
+ * processor (on Linux a priority is that of the thread): their flushes have to be scheduled as well.
  */
 export interface HashThread {
   /** The hexadecimal digits of a file's hash, as `digest` needs it. Errors: those of reading. */
@@ -19,7 +19,7 @@ const { parentPort } = require('node:worker_threads');
 const { createHash } = require('node:crypto');
 const { closeSync, openSync, readSync } = require('node:fs');
 try {
-  require('node:os').setPriority(0, 19);
+  require('node:os').setPriority(0, 10);
 } catch {}
 const buffer = Buffer.allocUnsafe(1024 * 1024);
 parentPort.on('message', ({ id, path, algorithm }) => {

@@ -86,6 +86,7 @@ export function createBlobWriter(
   }
 
   async function take(piece: Uint8Array): Promise<void> {
+    if (gatheredBytes + piece.length > gatherBytes) await put(writeGathered);
     if (piece.length >= gatherBytes / 2) {
       await put(async () => {
         await writeGathered();
@@ -93,7 +94,6 @@ export function createBlobWriter(
       });
       return;
     }
-    if (gatheredBytes + piece.length > gatherBytes) await put(writeGathered);
     gathered ??= Buffer.allocUnsafe(gatherBytes);
     gathered.set(piece, gatheredBytes);
     gatheredBytes += piece.length;
