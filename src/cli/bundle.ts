@@ -24,6 +24,15 @@ export function command(): Command {
   root.addCommand(inspectCommand());
   root.addCommand(verifyCommand());
   root.addCommand(keygenCommand());
+  root.addHelpText(
+    'after',
+    `
+Examples:
+  sluice bundle keygen --out ./keys
+  sluice bundle build --payload oci:./release:1.1.0 --image web=oci:./images:web --key ./keys/sluice.key --out /media/usb
+  sluice bundle verify /media/usb --key ./keys/sluice.pub
+  sluice bundle inspect /media/usb`,
+  );
   return root;
 }
 

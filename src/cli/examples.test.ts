@@ -37,7 +37,7 @@ for (const entry of commandTable) {
     root.name(`sluice ${entry.name}`);
     spreadExamples(root, `sluice ${entry.name}`);
     const walk = (command: Command, path: string) => {
-      if (command.commands.length === 0) assert.match(helpOf(command), /^Examples?:$/m, path);
+      assert.match(helpOf(command), /^Examples?:$/m, path);
       for (const child of command.commands) walk(child, `${path} ${child.name()}`);
     };
     walk(root, `sluice ${entry.name}`);

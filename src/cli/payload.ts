@@ -21,6 +21,14 @@ export function command(): Command {
   );
   root.addCommand(buildCommand());
   root.addCommand(inspectCommand());
+  root.addHelpText(
+    'after',
+    `
+Examples:
+  sluice payload build --version 1.1.0 --manifests ./cache --image cache-operator=oci:./images:cache \\
+      --out oci:./release:1.1.0
+  sluice payload inspect oci:./release:1.1.0`,
+  );
   return root;
 }
 
