@@ -211,6 +211,31 @@ test('a copy that is given up ends, and what had come of it is freed', async (t)
   assert.match((await sluice('release', 'ls')).stdout, /1\.2\.0 +Mounted/);
 });
 
+test('a release that is taken back while its copy is watched ends the watching', async () => {
+  const six = await makeRelease({ version: '1.5.0', dir: plane.dir, key: key.pair });
+  assert.equal((await sluice('media', 'attach', six.path)).code, 0);
+  await until('it to be listed', async () => /1\.5\.0 +Mounted/.test((await sluice('release', 'ls')).stdout));
+  const [node] = plane.nodes;
+  assert.ok(node !== undefined);
+  await plane.stopManager(node);
+  const watching = sluice('release', 'add', '1.5.0', '--timeout', '30s');
+  const isAsked = async () =>
+    (await plane.object())?.spec.releases.some((each) => each.name === six.name) === true;
+  await until('it to be asked for', isAsked);
+  assert.equal((await sluice('release', 'rm', '1.5.0')).code, 0);
+  const watched = await watching;
+  await plane.startManager(node);
+  assert.equal(watched.code, 1, watched.all);
+  assert.match(
+    watched.stderr,
+    new RegExp(
+      `error: ${six.name} is not asked for any more: somebody has taken it back\n` +
+        ` {2}next: Ask for it again: \\S*sluice release add ${six.name}\\.`,
+    ),
+  );
+  assert.equal(await isAsked(), false, 'it does not ask again by itself');
+});
+
 test(
   'one release is added while the removal of another fails: each is told of by itself',
   needs('root'),

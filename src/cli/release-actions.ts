@@ -123,7 +123,7 @@ async function printAdded(client: KubeClient, name: string, format: Format): Pro
 
 /**
  * Shows bars until every node holds it; undefined where a person stopped watching. Errors: what a person must mend;
- * Timeout.
+ * Conflict where somebody takes the request back meanwhile; Timeout.
  */
 async function untilAvailable(
   client: KubeClient,
@@ -141,6 +141,7 @@ async function untilAvailable(
         controlPlane(client),
         client.list(client.kinds.NodeUpdate),
       ]);
+      if (facts.object?.spec.releases.some((each) => each.name === name) !== true) throw takenBack(name);
       const conditions = facts.object?.status?.releases.find((each) => each.name === name)?.conditions;
       const rows = progressRows(name, updates.items, nodes);
       progress.update(rows);
@@ -181,6 +182,12 @@ async function untilAvailable(
   } finally {
     progress.end();
   }
+}
+
+function takenBack(name: string): SluiceError {
+  return new SluiceError('Conflict', `${name} is not asked for any more: somebody has taken it back`, {
+    next: `Ask for it again: sluice release add ${name}.`,
+  });
 }
 
 /** A request that nothing can answer yet: that it stands, what it waits for, and how it is taken back. */
