@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdir, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readlink, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -65,6 +65,33 @@ test('what carries no content is refused by what it is', async () => {
   await runOrThrow('mkfifo', [pipe]);
   await assert.rejects(openMedia(pipe), { code: 'MediaUnreadable', message: /is a pipe/ });
 });
+
+test('media that are let go are not read on from: the reader is told, and no file stays open', async (t) => {
+  const image = join(directory, 'let-go.tar');
+  await runOrThrow('tar', ['-C', release.path, '-cf', image, '.']);
+  const layer = release.document.images.flatMap(({ repository }) => repository)[0] ?? '';
+  for (const path of [release.path, image]) {
+    await t.test(path === image ? 'an image file' : 'a directory', async () => {
+      const media = await openMedia(path);
+      const [digest] = (await media.content.links(layer, 'blob')).slice(0, 1);
+      assert.ok(digest !== undefined);
+      const file = await media.content.openBlob(layer, digest);
+      assert.ok(file !== undefined && file.size > 1);
+      await file.read(0, 1);
+      await media.close();
+      assert.deepEqual(await openBelow(path), []);
+      await assert.rejects(file.read(1, 1), { code: 'MediaLost', message: /is not attached any more/ });
+      await assert.rejects(media.content.openBlob(layer, digest), { code: 'MediaLost' });
+      await file.close();
+    });
+  }
+});
+
+/** Files of this process that are open at a path or below it. */
+async function openBelow(path: string): Promise<string[]> {
+  const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
+  return (await Promise.all(links)).filter((target) => target === path || target.startsWith(`${path}/`));
+}
 
 test('I8 a disk that is pulled out in mid-copy is lost media, and the same disk can be read again', async () => {
   const disk = join(directory, 'disk');

@@ -9,6 +9,7 @@ import { mediaDirectoryTree } from './directory.ts';
 import { type MediaHint, parseHint, readHintBytes } from './hint.ts';
 import { isIso, isoTree } from './iso.ts';
 import { findPartList, lastPartProblem, openParts } from './parts.ts';
+import { revocableTree } from './revocable.ts';
 import { squashfsTree } from './squashfs.ts';
 import { isSquashfs } from './squashfs-volume.ts';
 import { isTar, tarTree } from './tar.ts';
@@ -23,6 +24,7 @@ export interface Media {
   readonly content: TreeContent;
   /** Empty where media carry no hint, or one that cannot be read. */
   readonly hint: MediaHint;
+  /** Nothing of it is open when it resolves; who reads on is told MediaLost. */
   close(): Promise<void>;
 }
 
@@ -33,7 +35,9 @@ export interface Media {
  * Errors: NotFound, MediaUnreadable, MediaLost.
  */
 export async function openMedia(path: string): Promise<Media> {
-  const { tree, format } = await openTree(path);
+  const opened = await openTree(path);
+  const { format } = opened;
+  const tree = revocableTree(opened.tree);
   try {
     if ((await tree.list(layoutRoot)).length === 0) {
       throw new SluiceError('MediaUnreadable', `${path} carries no content: it has no ${layoutRoot}`);
