@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -53,4 +53,39 @@ test('up status and up stop mean the cluster whose kubeconfig is in use', async 
   const mistyped = sluice('up', 'stop', '--dir', '/nowhere');
   assert.equal(mistyped.status, 1);
   assert.match(mistyped.stderr, /no cluster runs from \/nowhere, nor did one ever\n {2}next: .*--dir DIR/);
+});
+
+test('a start that cannot be is refused at once: a directory of others, no release, one that is not there', (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'sluice up refused-'));
+  t.after(() => rmSync(place, { recursive: true }));
+  // Without containers there is nothing to probe, but that would be said.
+  const up = (dir: string, ...words: string[]) => {
+    const all = ['up', '--dir', dir, '--workload', 'none', ...words];
+    const { status, stderr } = spawnSync(join(repository, 'sluice'), all, { encoding: 'utf8' });
+    return { status, lines: stderr.trimEnd().split('\n') };
+  };
+  const docs = join(place, 'docs');
+  mkdirSync(docs);
+  writeFileSync(join(docs, 'README.md'), '');
+  const foreign = up(docs);
+  assert.equal(foreign.status, 1);
+  assert.deepEqual(foreign.lines, [
+    `error: ${docs} is not empty, and no cluster was ever started from it`,
+    '  next: Name a directory for the cluster alone, empty or not there yet: --dir DIR',
+  ]);
+  assert.deepEqual(readdirSync(docs), ['README.md']);
+
+  const cluster = join(place, 'cluster');
+  const none = up(cluster);
+  assert.equal(none.status, 2);
+  assert.equal(none.lines[0], 'error: a cluster needs a release to begin with');
+  const mistyped = up(cluster, '--release', join(place, 'absent'));
+  assert.equal(mistyped.status, 1);
+  assert.equal(mistyped.lines[0], `error: ${join(place, 'absent')} does not exist`);
+
+  // A first start that was not finished keeps what it has, where the next one brings no release after all.
+  const layout = upLayout(cluster);
+  for (const file of [layout.installed, layout.firstStart]) writeFileSync(file, '{}');
+  assert.equal(up(cluster, '--release', join(place, 'absent')).lines[0], mistyped.lines[0]);
+  assert.ok(existsSync(layout.installed));
 });

@@ -27,7 +27,7 @@ export function command(): Command {
     .description('Run a whole cluster on this machine, to rehearse an update')
     .option(
       '--dir <dir>',
-      `where everything of it is kept (default: ${upDirectoryDefault}; status and stop: that of KUBECONFIG)`,
+      `where everything of it is kept: at the first start empty or not there yet (default: ${upDirectoryDefault}; status and stop: that of KUBECONFIG)`,
     )
     .option(
       '--release <media>',

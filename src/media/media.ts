@@ -56,6 +56,11 @@ export async function openMedia(path: string): Promise<Media> {
   }
 }
 
+/** That something stands where media are meant; what it is, is not looked at. Errors: as `openMedia`. */
+export async function requireMedia(path: string): Promise<void> {
+  if ((await findPartList(path)) === undefined) await isDirectory(path);
+}
+
 /** Opens what stands at a path as a tree of files, by what it is. Errors: as `openMedia`. */
 export async function openTree(path: string): Promise<{ tree: Tree; format: MediaFormat }> {
   const parts = await findPartList(path);

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { noise } from '../../tests/bundles.ts';
 import { parseSplitSize, splitFile } from '../build/split.ts';
 import { runOrThrow } from '../process/run.ts';
-import { openTree } from './media.ts';
+import { openTree, requireMedia } from './media.ts';
 import { findPartList, openParts, parsePartList } from './parts.ts';
 
 let directory: string;
@@ -32,7 +32,9 @@ test('parts are read as the whole, and sha256sum checks them anywhere', async ()
   await runOrThrow('sha256sum', ['-c', 'x.tar.parts'], { cwd: directory });
   for (const path of [directory, ...written, join(directory, 'x.tar')]) {
     assert.equal(await findPartList(path), written[0], path);
+    await requireMedia(path);
   }
+  await assert.rejects(requireMedia(join(directory, 'y.tar')), { code: 'NotFound' });
   const device = await openParts(written[0] ?? '');
   assert.equal(device.size, bytes.length);
   for (const [offset, length] of [

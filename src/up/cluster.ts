@@ -21,8 +21,9 @@ import { loadTrustedKeys } from '../trust/keys.ts';
 import { notIsolatedBy, probeRunner, type RunnerProbe } from '../workload/probe.ts';
 import { untilAgentsAnswer } from './agents.ts';
 import { keepAuthFile } from './auth-file.ts';
+import { requireOwnDirectory } from './directory.ts';
 import { finishFirstStart } from './first-start.ts';
-import { configureNode, ensureInstalled, ensureLockSecret } from './install.ts';
+import { configureNode, ensureInstalled, ensureLockSecret, requireFirstRelease } from './install.ts';
 import { type NodePlan, type UpLayout, upLayout } from './layout.ts';
 import { leaveNoContainers } from './leftovers.ts';
 import { claimNetwork, freePort, type Network } from './network.ts';
@@ -62,6 +63,7 @@ const consoleName = 'console';
 export async function runUp(options: UpOptions): Promise<void> {
   const layout = upLayout(options.dir);
   await requireStopped(layout);
+  await requireOwnDirectory(layout);
   await mkdir(layout.dir, { recursive: true, mode: 0o700 });
   const claim = await claimFile(layout.claim);
   if (claim === undefined) {
@@ -130,6 +132,7 @@ async function start(
   supervisor: Supervisor,
   onNetwork: (network: Network) => void,
 ): Promise<{ state: UpState; client: KubeClient }> {
+  await requireFirstRelease(options.release, layout);
   const { apiInt, registryPort } = names('standalone');
   const before = await readState(layout);
   const network = await claimNetwork(registryPort, before?.network);

@@ -8,7 +8,7 @@ import { preload } from '../copy/preload.ts';
 import { readJson, writeDurable, writeJson } from '../durable/file.ts';
 import { messageOf, SluiceError } from '../errors/error.ts';
 import { installSimulated } from '../finalize/simulated.ts';
-import { openMedia } from '../media/media.ts';
+import { openMedia, requireMedia } from '../media/media.ts';
 import { systemClock } from '../observe/clock.ts';
 import { loadTrustedKeys, parseTrustedKey, publicKeySuffix, type TrustedKey } from '../trust/keys.ts';
 import { forgetFirstStart, noteFirstStart } from './first-start.ts';
@@ -28,6 +28,16 @@ export interface InstallOptions {
   readonly keyFiles: readonly string[];
   readonly say: (text: string) => void;
   readonly signal: AbortSignal;
+}
+
+/**
+ * Tells before the slow part of a start what is wrong with the release that it would install: none is given, or it does
+ * not exist. Errors: Usage, and those of `requireMedia`.
+ */
+export async function requireFirstRelease(release: string | undefined, layout: UpLayout): Promise<void> {
+  const beginsAnew = release !== undefined && existsSync(layout.firstStart);
+  if (existsSync(layout.installed) && !beginsAnew) return;
+  await requireMedia(requireGiven(release));
 }
 
 /**
@@ -56,13 +66,9 @@ export async function ensureInstalled(
     return before;
   }
   const keys = requireKeys(await loadTrustedKeys(Object.fromEntries(given)));
-  if (options.release === undefined) {
-    throw new SluiceError('Usage', 'a cluster needs a release to begin with', {
-      next: 'Give media with a signed bundle: --release PATH --key sluice.pub (bundle build makes one).',
-    });
-  }
+  const release = requireGiven(options.release);
   await noteFirstStart(layout);
-  const bundle = await installRelease(options.release, options, nodes, keys);
+  const bundle = await installRelease(release, options, nodes, keys);
   for (const node of nodes) await installSystem(node, bundle);
   const { apiInt, registryPort } = names('standalone');
   const { version, payload } = bundle.document;
@@ -73,6 +79,13 @@ export async function ensureInstalled(
   await keepKeys(layout, given);
   await writeJson(layout.installed, installed);
   return installed;
+}
+
+function requireGiven(release: string | undefined): string {
+  if (release !== undefined) return release;
+  throw new SluiceError('Usage', 'a cluster needs a release to begin with', {
+    next: 'Give media with a signed bundle: --release PATH --key sluice.pub (bundle build makes one).',
+  });
 }
 
 /** File name → SPKI PEM of the keys that are given: all are read before anything is written. */
