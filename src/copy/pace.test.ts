@@ -37,10 +37,10 @@ test('flushes come one after the other, with a rest in between', async () => {
   };
   const rested = await Promise.all(Array.from({ length: 3 }, () => pace.flush(flush, signal)));
   assert.deepEqual(rested, [0, 1, 2]);
-  assert.deepEqual(clock.slept, [15, 15]);
+  assert.deepEqual(clock.slept, [20, 20]);
   clock.pass(4);
   await pace.flush(flush, signal);
-  assert.deepEqual(clock.slept, [15, 15, 11], 'what came in between was a rest as well');
+  assert.deepEqual(clock.slept, [20, 20, 16], 'what came in between was a rest as well');
 });
 
 test('others that stand still beside a slow disk make the copy rest longer, and shorter again when they do not', async () => {
@@ -55,7 +55,7 @@ test('others that stand still beside a slow disk make the copy rest longer, and 
   };
   const first = await restAfter(2);
   const pressed = await restAfter(20);
-  assert.ok(pressed > 2 * first, `${pressed} ms after ${first} ms`);
+  assert.ok(pressed >= 2 * first, `${pressed} ms after ${first} ms`);
   others = 0;
   const relieved = await restAfter(60);
   assert.equal(relieved, first);

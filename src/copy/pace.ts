@@ -12,7 +12,7 @@ export interface Pace {
 
 const pieceBytes = 512 * 1024;
 /** The disk is left alone for this many times as long as the flush took, more where others have to wait. */
-const restFactorMin = 3;
+const restFactorMin = 4;
 const restFactorMax = 8;
 /** A rest is at least this long: a shorter one cannot be measured. */
 const restMsMin = 1;

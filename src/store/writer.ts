@@ -53,7 +53,7 @@ export interface WritePace {
 
 /**
  * What comes is only written; the flushed file itself is hashed before it gets its name, so that one reading answers
- * for what came and for what was made of it (docs/decisions/0020). Small chunks are gathered to `readBytes`, so that
+ * for what came and for what was made of it (docs/decisions/0020). Small chunks are gathered to pieces, so that
  * the disk sees few and large writes whatever the network gives.
  */
 export function createBlobWriter(
@@ -64,7 +64,7 @@ export function createBlobWriter(
 ): BlobWriter {
   const { handle } = partial;
   const { pace } = home;
-  const gatherBytes = pace?.pieceBytes ?? readBytes;
+  const pieceBytes = pace?.pieceBytes ?? readBytes;
   let received = partial.offset;
   let gathered: Buffer | undefined;
   let gatheredBytes = 0;
@@ -85,18 +85,19 @@ export function createBlobWriter(
     }
   }
 
-  async function take(piece: Uint8Array): Promise<void> {
-    if (gatheredBytes + piece.length > gatherBytes) await put(writeGathered);
-    if (piece.length >= gatherBytes / 2) {
-      await put(async () => {
-        await writeGathered();
-        await writeAll(piece);
-      });
-      return;
+  /** Takes bytes until a piece is full; one that comes whole needs no copy. */
+  async function take(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const piece = bytes.subarray(at, at + pieceBytes - gatheredBytes);
+      at += piece.length;
+      if (piece.length === pieceBytes) await put(() => writeAll(piece));
+      else {
+        gathered ??= Buffer.allocUnsafe(Math.min(pieceBytes, size));
+        gathered.set(piece, gatheredBytes);
+        gatheredBytes += piece.length;
+        if (gatheredBytes === pieceBytes) await put(writeGathered);
+      }
     }
-    gathered ??= Buffer.allocUnsafe(gatherBytes);
-    gathered.set(piece, gatheredBytes);
-    gatheredBytes += piece.length;
   }
 
   /** Paced, it waits until the disk has it: much that is written at once keeps all others on the disk waiting. */
@@ -134,9 +135,7 @@ export function createBlobWriter(
           throw new SluiceError('DigestMismatch', `the blob ${digest} has more than its ${size} bytes`);
         }
         received += chunk.length;
-        for (let at = 0; at < chunk.length; at += gatherBytes) {
-          await take(chunk.subarray(at, at + gatherBytes));
-        }
+        await take(chunk);
       }),
 
     commit: () =>
