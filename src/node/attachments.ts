@@ -99,6 +99,11 @@ export async function openAttachments(options: AttachmentsOptions): Promise<Atta
       throw error;
     }
     const before = entry.media;
+    if (identity === entry.identity && (await answers(before))) {
+      // The same as it stands open already: whoever reads from that goes on.
+      await media.close();
+      return;
+    }
     entry.media = media;
     entry.identity = identity;
     await before?.close().catch(() => {});
