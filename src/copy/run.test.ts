@@ -46,6 +46,15 @@ async function place(t: TestContext): Promise<{ media: string; store: string }> 
   return { media, store: join(base, 'store') };
 }
 
+/** The same, with the media open and their bundle verified. */
+async function opened(t: TestContext) {
+  const { media, store } = await place(t);
+  const { content, close } = await openMedia(media);
+  t.after(close);
+  const bundle = await openBundle(content, { name: release.name }, [key.trusted]);
+  return { media, store, content, bundle };
+}
+
 interface CopyChange {
   readonly wrap?: (content: ContentSource) => ContentSource;
   readonly onProgress?: (progress: CopyProgress) => void;
@@ -224,11 +233,8 @@ test('a paced copy flushes piece by piece, and keeps what it has flushed when it
 });
 
 test('C24 a copy that cannot end is refused before it begins', async (t) => {
-  const { media, store } = await place(t);
-  const source = await openMedia(media);
-  t.after(() => source.close());
-  const bundle = await openBundle(source.content, { name: release.name }, [key.trusted]);
-  const plan = await planCopy(source.content, await openStore(store), bundle);
+  const { store, content, bundle } = await opened(t);
+  const plan = await planCopy(content, await openStore(store), bundle);
   const space = { bytesFree: plan.bytesMissing, bytesTotal: plan.bytesMissing * 10, inodesFree: 1_000_000 };
   assert.throws(() => requireSpace(plan, space), { code: 'DiskFull', message: /out of disk space/ });
   assert.throws(() => requireSpace(plan, { ...space, bytesFree: 1e12, inodesFree: 3 }), { code: 'DiskFull' });
@@ -337,25 +343,22 @@ function stuckAfter(bytes: number): (content: ContentSource) => ContentSource {
 
 /** A copy that was interrupted in its largest blob. @param arrived the bytes that had come of it. */
 async function interrupted(t: TestContext, arrived: Buffer) {
-  const { media, store } = await place(t);
-  const opened = await openMedia(media);
-  t.after(() => opened.close());
-  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const { media, store, content, bundle } = await opened(t);
   const held = await openStore(store);
-  const [largest] = (await planCopy(opened.content, held, bundle)).missing;
+  const [largest] = (await planCopy(content, held, bundle)).missing;
   assert.ok(largest !== undefined);
   const writer = await held.begin(largest.digest, largest.size);
   await writer?.write(arrived);
   await writer?.suspend();
-  return { media, store, opened, bundle, held, largest };
+  return { media, store, content, bundle, held, largest };
 }
 
 test('C6 what an interrupted copy left spoiled is fetched anew from its first byte', async (t) => {
-  const { media, store, opened, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000, 'spoiled'));
+  const { media, store, content, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000, 'spoiled'));
   const seen: CopyProgress[] = [];
   const outcome = await copy(media, store, { onProgress: (progress) => seen.push(progress) });
   assert.ok(outcome.outcome === 'Whole');
-  const plan = await planCopy(opened.content, await openStore(store), bundle);
+  const plan = await planCopy(content, await openStore(store), bundle);
   assert.equal(outcome.bytesWritten, plan.bytesTotal + largest.size - 1_000_000);
   // What is fetched twice is not counted twice, and no bar runs backwards.
   const done = seen.filter((each) => each.phase === 'Copying').map((each) => each.bytesDone);
@@ -390,12 +393,9 @@ function forgetful(held: Store, root: string, times: number): Store {
 }
 
 test('C22 a disk that loses the last write is found out: fetched once more, or told where it always does', async (t) => {
-  const { media, store } = await place(t);
-  const opened = await openMedia(media);
-  t.after(() => opened.close());
-  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
+  const { store, content, bundle } = await opened(t);
   const copyTo = async (times: number) => {
-    const plan = await planCopy(opened.content, forgetful(await openStore(store), store, times), bundle);
+    const plan = await planCopy(content, forgetful(await openStore(store), store, times), bundle);
     return await runCopy(plan, { signal: new AbortController().signal, clock: systemClock });
   };
   const never = await copyTo(1_000);
@@ -412,18 +412,15 @@ test('nothing of a copy stays behind as temporary files', async (t) => {
 });
 
 test('blobs come from elsewhere where they are offered; what fails there comes from another place, or from the source of the plan', async (t) => {
-  const { media, store } = await place(t);
-  const opened = await openMedia(media);
-  t.after(() => opened.close());
-  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
-  const plan = await planCopy(opened.content, await openStore(store), bundle);
+  const { store, content, bundle } = await opened(t);
+  const plan = await planCopy(content, await openStore(store), bundle);
   const read: string[] = [];
   const counted = (label: string, broken: boolean): ContentSource => ({
-    ...opened.content,
+    ...content,
     label,
     async blob(repository, digest, options) {
       read.push(label);
-      return broken ? undefined : await opened.content.blob(repository, digest, options);
+      return broken ? undefined : await content.blob(repository, digest, options);
     },
   });
   const asked = new Map<Digest, number>();
@@ -453,11 +450,8 @@ test('blobs come from elsewhere where they are offered; what fails there comes f
 });
 
 test('a copy that waits for another node stops when it is told to, and asks it no more', async (t) => {
-  const { media, store } = await place(t);
-  const opened = await openMedia(media);
-  t.after(() => opened.close());
-  const bundle = await openBundle(opened.content, { name: release.name }, [key.trusted]);
-  const plan = await planCopy(opened.content, await openStore(store), bundle);
+  const { store, content, bundle } = await opened(t);
+  const plan = await planCopy(content, await openStore(store), bundle);
   const stop = new AbortController();
   let askedAfter = 0;
   const outcome = await runCopy(plan, {
@@ -473,8 +467,8 @@ test('a copy that waits for another node stops when it is told to, and asks it n
 });
 
 test('C24 what has come already is not asked of the disk again', async (t) => {
-  const { opened, held, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000));
-  const plan = await planCopy(opened.content, held, bundle);
+  const { content, held, bundle, largest } = await interrupted(t, Buffer.alloc(1_000_000));
+  const plan = await planCopy(content, held, bundle);
   assert.equal(plan.bytesArrived, 1_000_000);
   const need = spaceNeeded(
     { bytes: plan.bytesMissing - 1_000_000, blobs: plan.missing.length },
